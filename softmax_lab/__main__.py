@@ -1,0 +1,153 @@
+"""`python -m softmax_lab`: what this machine can do, and the runs that fill the records."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+
+from softmax_lab import facts, registry
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; 0 if it worked, 1 if it could not, 2 for a line that cannot be read."""
+    options = _parser().parse_args(argv)
+    try:
+        return options.command(options)
+    except (ValueError, RuntimeError, OSError) as error:
+        print(f"softmax_lab {options.name}: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m softmax_lab", description=__doc__)
+    commands = parser.add_subparsers(dest="name", required=True, metavar="command")
+
+    def add(name: str, run, text: str) -> argparse.ArgumentParser:
+        one = commands.add_parser(name, help=text, description=text)
+        one.set_defaults(command=run)
+        return one
+
+    add("doctor", _doctor, "say what this machine can do, what is missing and how to get it")
+    bench = add("bench", _bench, "time the kernels on this machine's GPU and record it")
+    profile = add("profile", _profile, "read hardware counters with Nsight Compute and record them")
+    for one in (bench, profile):
+        one.add_argument("--kernels", type=_names, metavar="A,B", help="default: all that fit")
+        one.add_argument("--shapes", type=_shapes, metavar="RxC,RxC", help="rows x cols")
+        one.add_argument("--dtype", choices=tuple(facts.ITEMSIZE), default="float32")
+        one.add_argument("--publish", action="store_true", help="into the package's records")
+    bench.add_argument("--repeats", type=int, metavar="N", help="timed replays of each graph")
+    bench.add_argument(
+        "--warm", action="store_true", help="also single launches on one buffer pair"
+    )
+    profile.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+
+    records = add("records", _records, "list the records, or those whose source has changed")
+    records.add_argument("action", choices=("list", "stale", "drop"))
+    records.add_argument("kernel", nargs="?", help="the kernel whose rows to drop")
+
+    compiled = add(
+        "compile", _compile, "compile kernels with NVRTC, without a GPU; registers, spills"
+    )
+    compiled.add_argument("--kernels", type=_names, metavar="A,B", help="default: all")
+    compiled.add_argument("--archs", type=_names, metavar="sm_90,…", help="default: all")
+    return parser
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
+
+
+def _shapes(text: str) -> list[tuple[int, int]]:
+    out = []
+    for each in filter(None, text.split(",")):
+        rows, x, cols = each.lower().partition("x")
+        if not (x and rows.isdigit() and cols.isdigit()):
+            raise argparse.ArgumentTypeError(f"a shape is written 256x1024, got {each!r}")
+        out.append((int(rows), int(cols)))
+    return out
+
+
+def _doctor(options) -> int:
+    from softmax_lab import doctor
+
+    return doctor.main()
+
+
+def _bench(options) -> int:
+    from softmax_lab import bench
+
+    session = bench.run(
+        options.kernels,
+        options.shapes or bench.SHAPES,
+        options.dtype,
+        repeats=bench.REPEATS if options.repeats is None else options.repeats,
+        warm=options.warm,
+        say=lambda line: print(line, flush=True),
+    )
+    print(f"recorded in {session.save(options.publish)}")
+    return 0
+
+
+def _profile(options) -> int:
+    from softmax_lab import profiler
+
+    shapes = options.shapes or profiler.SHAPES
+    if options.child:
+        profiler.child(options.kernels or list(registry.KERNELS), shapes, options.dtype)
+        return 0
+    session = profiler.run(
+        options.kernels, shapes, options.dtype, say=lambda line: print(line, flush=True)
+    )
+    print(f"recorded in {session.save(options.publish)}")
+    return 0
+
+
+def _records(options) -> int:
+    from softmax_lab import records
+
+    if (options.action == "drop") != bool(options.kernel):
+        raise ValueError("records drop takes a kernel's name; list and stale take none")
+    if options.action == "drop":
+        removed = records.drop(options.kernel)
+        print(f"{removed} rows of {options.kernel} removed")
+        return 0 if removed else 1
+    if options.action == "stale":
+        found = Counter((str(path), row.kernel) for path, row in records.stale())
+        for (path, kernel), count in found.items():
+            print(f"{path}: {count} rows of {kernel} were recorded from other source")
+        if not found:
+            print("no stale rows")
+        return 1 if found else 0
+    if not records.gpus():
+        print("nothing is recorded yet")
+    for slug in records.gpus():
+        for kind in records.KINDS:
+            table = records.table(kind, slug)
+            shapes = Counter((row.kernel, row.dtype, row.rows, row.cols) for row in table.rows)
+            for (kernel, dtype, rows, cols), count in sorted(shapes.items()):
+                print(f"{slug}  {kind:<7}  {kernel} {dtype} {rows}x{cols}: {count} rows")
+    return 0
+
+
+def _compile(options) -> int:
+    from softmax_lab import nvrtc
+
+    spilled = False
+    print(f"{'kernel':<20} {'arch':<7} {'registers':>9} {'shared [B]':>10} {'spills [B]':>10}")
+    for name in options.kernels or registry.KERNELS:
+        kernel = registry.get(name)
+        for arch in options.archs or nvrtc.ARCHS:
+            if not options.archs and nvrtc.capability(arch) < kernel.requires:
+                continue
+            for dtype in kernel.dtypes:
+                made = nvrtc.compile(kernel, arch, dtype)
+                spilled |= made.spill_bytes > 0
+                sizes = f"{made.registers:>9} {made.shared_bytes:>10} {made.spill_bytes:>10}"
+                print(f"{kernel.name:<20} {arch:<7} {sizes}")
+    return 1 if spilled else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

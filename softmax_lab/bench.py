@@ -1,0 +1,225 @@
+"""Times on the GPU: cold, judged by the oracle, beside a copy of the same size in the same run."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from softmax_lab import facts, gpu, provenance, records, registry, stopwatch
+from softmax_lab.fingerprint import fingerprint
+from softmax_lab.recordfile import Timing
+from softmax_lab.records import COPY, Measured, Session
+from softmax_lab.registry import Kernel
+
+SHAPES = (
+    (256, 1024),
+    (250, 1001),
+    (32, 65536),
+    (8192, 128),
+    (2048, 512),
+    (512, 2048),
+    (128, 8192),
+    (65536, 1024),
+    (32768, 4096),
+    (4096, 65536),
+    *((65536, cols) for cols in (1, 2, 4, 7, 8, 16)),
+)
+"""Shapes (rows, cols) of the record: the running example and its odd twin, one size in four shapes,
+matrices far beyond L2, and rows shorter than a sector, where the access pattern shows most."""
+
+L2_MULTIPLE = 4
+"""Buffers together exceed L2 this many times: none is still there when it is read again."""
+
+REPEATS = 15
+WARM_UPS = 2
+FEWEST_PAIRS = 4
+"""Launches in a graph at least: the cost of starting it is shared by this many."""
+
+MOST_PAIRS = 1024
+"""Launches in a graph at most: a shape so small that this does not exceed L2 is labelled `L2`."""
+
+COPY_TURNS = (1, 2, 4, 8)
+"""16-byte vectors a thread of the copy kernel takes; the fastest of these is the roof."""
+
+PROTOCOL = (
+    f"one CUDA graph per kernel, a launch on each of K buffer pairs, which together exceed "
+    f"{L2_MULTIPLE} x L2; {WARM_UPS} warm-up replays, then the timed ones, kernels interleaved; "
+    f"median, 20 % and 80 % of replay time / K; copy: the fastest of {len(COPY_TURNS)} launch "
+    f"shapes, interleaved likewise; data standard normal; results compared with float64 first. "
+    f"Method events: one pair, one launch between two events, the same repeats"
+)
+
+
+def run(
+    kernels: Iterable[str | Kernel] | None = None,
+    shapes: Sequence[tuple[int, int]] = SHAPES,
+    dtype: str = "float32",
+    *,
+    repeats: int = REPEATS,
+    warm: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+) -> Session:
+    """Time kernels (all that fit the device and type) at shapes on the current device.
+
+    `warm` adds single launches on one buffer pair (method `events`), which a small matrix spends in
+    L2. Raises RuntimeError without a GPU or when a kernel's answer is wrong, and ValueError for a
+    shape the device's memory cannot hold.
+    """
+    if repeats < 1:
+        raise ValueError(f"repeats must be at least 1, got {repeats}")
+    if not (state := gpu.status()).available:
+        raise RuntimeError(state.reason)
+    import cupy
+
+    device = cupy.cuda.Device()
+    chosen = gpu.fitting(kernels, dtype, int(device.compute_capability))
+    name, clocks, out = records.run_id(), [], []
+    for rows, cols in shapes:
+        registry.checked_sizes((rows, cols))
+        new = _at_shape(chosen, rows, cols, dtype, name, repeats, warm)
+        clocks += provenance.clocks_now(device.id)  # they stay up for a while after the last replay
+        out += new
+        say(table(new, head=len(out) == len(new)))
+    about = provenance.collect(device.id, PROTOCOL, clocks)
+    return Session(facts.slug(about["GPU"]), tuple(out), {name: about})
+
+
+def measure(kernel: str | Kernel, rows: int, cols: int, dtype: str = "float32") -> Measured:
+    """Time one kernel at one shape now; nothing is recorded and no hardware counter is read.
+
+    Raises as `run` does, and ValueError for a matrix without elements.
+    """
+    session = run([kernel], [(rows, cols)], dtype)
+    row = session.rows[0]
+    return Measured(
+        kernel=row.kernel,
+        dtype=dtype,
+        rows=rows,
+        cols=cols,
+        gpu=session.gpu,
+        seconds=row.median_s,
+        p20=row.p20_s,
+        p80=row.p80_s,
+        copy_seconds=row.copy_median_s,
+        level=row.level,
+        provenance=session.provenance[row.run],
+    )
+
+
+def summary(samples: Sequence[float]) -> tuple[float, float, float]:
+    """Median, 20 % and 80 % quantile of samples; never the mean, which one outlier moves."""
+    p20, p80 = np.quantile(samples, (0.2, 0.8))
+    return statistics.median(samples), float(p20), float(p80)
+
+
+def pairs_for(pair_bytes: int, l2_bytes: int, free_bytes: int) -> tuple[int, str]:
+    """How many buffer pairs to rotate, and the level their data is at then: `DRAM` or `L2`.
+
+    Raises ValueError when not even one pair fits into free memory.
+    """
+    if pair_bytes < 1:
+        raise ValueError("a matrix without elements takes no time to measure")
+    fit = free_bytes // pair_bytes
+    if not fit:
+        need, free = (f"{n / 1e9:.3g} GB" for n in (pair_bytes, free_bytes))
+        raise ValueError(f"input and output take {need}, the GPU has {free} free")
+    wanted = max(L2_MULTIPLE * l2_bytes // pair_bytes + 1, FEWEST_PAIRS)
+    pairs = min(wanted, fit, MOST_PAIRS)
+    return pairs, _level(pairs * pair_bytes, l2_bytes)
+
+
+def _level(bytes_in_use: int, l2_bytes: int) -> str:
+    """Where data is when it is read again: in DRAM only if L2 cannot hold any of it by then."""
+    return "DRAM" if bytes_in_use > L2_MULTIPLE * l2_bytes else "L2"
+
+
+def table(rows: Sequence[Timing], head: bool = True) -> str:
+    """Rows as lines of text: time, useful bytes per second (one read, one write), ratio to copy."""
+    lines = []
+    if head:
+        columns = ("shape", "kernel", "median [µs]", "20–80 % [µs]", "useful [GB/s]", "of copy", "")
+        lines.append("{:>12}  {:<16} {:>12} {:>19} {:>13} {:>8}  {}".format(*columns))
+    for row in rows:
+        useful = 2 * facts.ITEMSIZE[row.dtype] * row.rows * row.cols / row.median_s / 1e9
+        spread = f"{row.p20_s * 1e6:.2f}–{row.p80_s * 1e6:.2f}"
+        share = row.copy_median_s / row.median_s
+        label = "" if row.level == "DRAM" else "L2-resident"
+        label += "" if row.method == "graph" else f" ({row.method})"
+        lines.append(
+            f"{f'{row.rows}x{row.cols}':>12}  {row.kernel:<16} {row.median_s * 1e6:>12.2f} "
+            f"{spread:>19} {useful:>13.1f} {share:>8.3f}  {label}".rstrip()
+        )
+    return "\n".join(lines)
+
+
+def _at_shape(kernels, rows, cols, dtype, run_name, repeats, warm) -> list[Timing]:
+    """Judge and time kernels at one shape; buffers live only as long as this call."""
+    import cupy
+
+    here = cupy.cuda.Device().id
+    cupy.get_default_memory_pool().free_all_blocks()
+    l2 = cupy.cuda.runtime.getDeviceProperties(here)["l2CacheSize"]
+    free = int(0.9 * cupy.cuda.runtime.memGetInfo()[0])  # the rest is for the runtime and others
+    pair_bytes = 2 * rows * cols * facts.ITEMSIZE[dtype]
+    count, level = pairs_for(pair_bytes, l2, free)
+    pairs = stopwatch.buffers(rows, cols, dtype, count)
+    copies = {f"copy {turns}": stopwatch.copier(turns) for turns in COPY_TURNS}
+    for copy in copies.values():
+        stopwatch.check_copy(copy, *pairs[0])
+    for kernel in kernels:
+        stopwatch.judge(kernel, *pairs[0])
+    cupy.cuda.get_current_stream().synchronize()
+
+    stream = cupy.cuda.Stream(non_blocking=True)
+    launches = copies | {kernel.name: stopwatch.launcher(kernel) for kernel in kernels}
+    graphs = {name: stopwatch.graph(stream, each, pairs) for name, each in launches.items()}
+    starts = {name: graph.launch for name, graph in graphs.items()}
+    times = stopwatch.interleaved(stream, starts, repeats, WARM_UPS)
+    for (
+        kernel
+    ) in kernels:  # a graph that stopped early would have been timed for less than it claims
+        stopwatch.poison(pairs[-1][1])
+        cupy.cuda.get_current_stream().synchronize()
+        graphs[kernel.name].launch(stream)
+        stream.synchronize()
+        stopwatch.compare(kernel, *pairs[-1])
+    out = _timings(times, kernels, (run_name, dtype, rows, cols), ("graph", level, count))
+    if warm:
+        single = {name: stopwatch.single(each, pairs[0]) for name, each in launches.items()}
+        times = stopwatch.interleaved(stream, single, repeats, WARM_UPS)
+        level = _level(pair_bytes, l2)
+        out += _timings(times, kernels, (run_name, dtype, rows, cols), ("events", level, 1))
+    return out
+
+
+def _timings(times: dict[str, list[float]], kernels, where: tuple, how: tuple) -> list[Timing]:
+    """Rows from the seconds that each name's replays took, of one launch on each of the pairs."""
+    run_name, dtype, rows, cols = where
+    method, level, pairs = how
+    each = {name: summary(np.divide(seconds, pairs)) for name, seconds in times.items()}
+    kernel_names = {kernel.name for kernel in kernels}
+    roof = min(values for name, values in each.items() if name not in kernel_names)
+    return [
+        Timing(
+            run=run_name,
+            kernel=kernel.name,
+            fingerprint=fingerprint(kernel, dtype),
+            dtype=dtype,
+            rows=rows,
+            cols=cols,
+            method=method,
+            level=level,
+            pairs=pairs,
+            repeats=len(times[kernel.name]),
+            median_s=each[kernel.name][0],
+            p20_s=each[kernel.name][1],
+            p80_s=each[kernel.name][2],
+            copy=fingerprint(COPY),
+            copy_median_s=roof[0],
+            copy_p20_s=roof[1],
+            copy_p80_s=roof[2],
+        )
+        for kernel in kernels
+    ]

@@ -1,0 +1,117 @@
+"""Facts that no code of ours decides: sizes of the CUDA machine and data-sheet peaks, with their
+source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WARP = 32
+"""Lanes of a warp (CUDA C++ Programming Guide, "SIMT Architecture")."""
+
+SECTOR = 32
+"""Bytes of a sector, the unit in which global memory moves (CUDA C++ Best Practices Guide,
+"Coalesced Access")."""
+
+LINE = 128
+"""Bytes of a cache line: four sectors that share a tag."""
+
+BANKS = 32
+"""Shared-memory banks, each 4 bytes wide (CUDA C++ Programming Guide, "Shared Memory")."""
+
+ITEMSIZE = {"float32": 4, "float16": 2, "bfloat16": 2}
+"""Bytes of an element, by the names the kernels' `dtypes` use."""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU's peaks as its maker states them; what a run reached is in the records, never here.
+
+    `dram_bytes_per_s` [B/s], `fp32_flops_per_s` [FLOP/s, FMA = 2, no tensor cores], `l2_bytes` [B].
+    """
+
+    name: str
+    slug: str
+    compute_capability: int
+    multiprocessors: int
+    dram_bytes_per_s: float
+    fp32_flops_per_s: float
+    l2_bytes: int
+    source: str
+
+    @property
+    def arch(self) -> str:
+        """The compiler's name of the architecture, such as `sm_90`."""
+        return f"sm_{self.compute_capability}"
+
+
+_MIB = 1 << 20
+GPUS = {
+    gpu.slug: gpu
+    for gpu in (
+        Gpu(
+            "NVIDIA H200",
+            "nvidia-h200",
+            90,
+            132,
+            4.8e12,
+            67e12,
+            50 * _MIB,
+            "NVIDIA H200 data sheet, SXM",
+        ),
+        Gpu(
+            "NVIDIA H100 80GB HBM3",
+            "nvidia-h100",
+            90,
+            132,
+            3.35e12,
+            67e12,
+            50 * _MIB,
+            "NVIDIA H100 data sheet, SXM",
+        ),
+        Gpu(
+            "NVIDIA A100-SXM4-80GB",
+            "nvidia-a100",
+            80,
+            108,
+            2.039e12,
+            19.5e12,
+            40 * _MIB,
+            "NVIDIA A100 data sheet",
+        ),
+        Gpu("NVIDIA L4", "nvidia-l4", 89, 58, 300e9, 30.3e12, 48 * _MIB, "NVIDIA L4 data sheet"),
+        Gpu("Tesla T4", "tesla-t4", 75, 40, 320e9, 8.1e12, 4 * _MIB, "NVIDIA T4 data sheet"),
+        Gpu(
+            "NVIDIA GeForce RTX 3070",
+            "geforce-rtx-3070",
+            86,
+            46,
+            448e9,
+            20.3e12,
+            4 * _MIB,
+            "NVIDIA GA102 white paper",
+        ),
+        Gpu(
+            "NVIDIA GeForce RTX 4090",
+            "geforce-rtx-4090",
+            89,
+            128,
+            1008e9,
+            82.6e12,
+            72 * _MIB,
+            "NVIDIA Ada white paper",
+        ),
+    )
+}
+"""Data-sheet peaks by slug. A GPU that is missing here still runs; its roofs are then the measured
+ones alone."""
+
+
+def slug(name: str) -> str:
+    """Folder name of a GPU from the name its driver reports: `"NVIDIA H200"` → `"nvidia-h200"`."""
+    known = next((gpu.slug for gpu in GPUS.values() if gpu.name == name), None)
+    return known or "-".join("".join(c if c.isalnum() else " " for c in name.lower()).split())
+
+
+def gpu_for(name: str) -> Gpu | None:
+    """The data sheet of the GPU that its driver calls `name`, or None where we have none."""
+    return GPUS.get(slug(name))

@@ -1,0 +1,179 @@
+"""What a ledger says, in computed sentences: what agrees, what does not, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from softmax_lab.counts import Counts
+from softmax_lab.facts import ITEMSIZE
+from softmax_lab.ledger import Ledger
+from softmax_lab.prose import Sentence, names, say
+from softmax_lab.records import Measured
+from softmax_lab.roofline import moved_bytes
+from softmax_lab.units import MISSING, number
+
+WORDS = {
+    "add": "additions",
+    "sub": "subtractions",
+    "mul": "multiplications",
+    "div": "divisions",
+    "f64": "operations in double",
+    "exp": "exponentials",
+    "log": "logarithms",
+    "compare": "comparisons",
+    "updates": "comparisons that came out true",
+    "flops": "FLOPs",
+    "load_bytes": "bytes loaded [B]",
+    "store_bytes": "bytes stored [B]",
+    "load_useful_bytes": "distinct bytes loaded [B]",
+    "store_useful_bytes": "distinct bytes stored [B]",
+    "load_requests": "load requests",
+    "load_sectors": "load sectors",
+    "store_requests": "store requests",
+    "store_sectors": "store sectors",
+    "l2_sectors": "L2 sectors",
+    "dram_bytes": "DRAM bytes [B]",
+    "shuffles": "shuffles",
+    "barriers": "barriers",
+    "shared_requests": "shared-memory requests",
+    "shared_wavefronts": "shared-memory wavefronts",
+    "branches": "branches met by warps",
+    "diverged": "branches that diverged",
+}
+"""What tables call the fields of `Counts` (and `flops`)."""
+
+_FLOPS_OF = {"fadd": 1, "fmul": 1, "ffma": 2, "dadd": 1, "dmul": 1, "dfma": 2}
+
+
+def agreement(book: Ledger) -> Sentence:
+    """Whether derived, counted and measured are one number, and which ones are not."""
+    said = []
+    if book.counted is not None:
+        both = {field: getattr(book.counted, field) for field in book.executed.known()}
+        both = {
+            field: (getattr(book.executed, field), other)
+            for field, other in both.items()
+            if other is not None
+        }
+        said.append(_compared("Derived and counted", both))
+    if book.measured is None:
+        said.append(f"The GPU's own counters: {MISSING}.")
+    else:
+        theirs = book.measured.counts.known()
+        both = {
+            f: (getattr(book.executed, f), v)
+            for f, v in theirs.items()
+            if getattr(book.executed, f) is not None
+        }
+        said.append(
+            _compared("Derived and the GPU's own counters", both)
+            if both
+            else f"Hardware counters: {MISSING}."
+        )
+    return Sentence(" ".join(said))
+
+
+def hardware_flops(book: Ledger) -> Sentence:
+    """FLOPs of the source against those the GPU counted: expf and division expand."""
+    seen = measured(book.measured, "flops")
+    if seen is None:
+        return say("FLOPs executed by the GPU: not measured yet.")
+    return say(
+        "The source does {source} FLOPs and {exps} exponentials; the GPU executed {seen} FLOPs, "
+        "{ratio:×} as many. The other {rest} are what the compiler makes of exponentials and "
+        "divisions: {each} FLOPs for each of the {both} of them, on average.",
+        source=book.executed.flops,
+        exps=book.executed.exp,
+        seen=seen,
+        ratio=seen / book.executed.flops,
+        rest=seen - book.executed.flops,
+        both=book.executed.exp + book.executed.div,
+        each=(seen - book.executed.flops) / (book.executed.exp + book.executed.div),
+    )
+
+
+def sectors_per_request(book: Ledger) -> Sentence:
+    """Sectors of one load request, as derived, counted and measured."""
+
+    def each(counts: Counts | None) -> float | None:
+        if counts is None or not counts.load_requests:
+            return None
+        return counts.load_sectors / counts.load_requests
+
+    return say(
+        "Sectors per load request on rows of {cols} floats. Derived: **{a}**. Counted: **{b}**. "
+        "Measured on the GPU: **{c}**. Of the bytes that move at L1, {share:%} are used.",
+        cols=book.cols,
+        a=each(book.executed),
+        b=each(book.counted),
+        c=each(book.measured.counts if book.measured else None),
+        share=book.executed.load_efficiency,
+    )
+
+
+NEAR = 1.3
+"""Up to this multiple of one read and one write the caches are said to catch the waste."""
+
+
+def levels(book: Ledger) -> Sentence:
+    """What the bytes moved at L1, L2 and DRAM say of the caches."""
+    once = 2 * ITEMSIZE["float32"] * book.rows * book.cols
+    near, asked = moved_bytes(book.executed)["L1"], book.executed.bytes
+    far = moved_bytes(book.measured.counts) if book.measured else {}
+    words = (
+        "On {rows} × {cols}, L1 moves {near:B}, {waste:×} the {asked:B} that the lanes ask for. "
+    )
+    known = {
+        "rows": book.rows,
+        "cols": book.cols,
+        "near": near,
+        "waste": near / asked,
+        "asked": asked,
+        "once": once,
+    }
+    if "L2" not in far or "DRAM" not in far:
+        return say(words + "L2 and DRAM: not measured yet.", **known)
+    words += (
+        "L2 moves {l2:B} and DRAM {dram:B}, {share:×} the {once:B} of one read and one write of "
+        "the matrix. "
+    )
+    if far["DRAM"] > NEAR * once:
+        words += "The caches do not keep what the next load needs: DRAM pays for it again."
+    else:
+        words += "The caches catch the waste: what L1 moves again, DRAM does not."
+    if far["DRAM"] < once:
+        words += (
+            " It is below one read and one write, for some results were still in L2 at the end."
+        )
+    return say(words, **known, l2=far["L2"], dram=far["DRAM"], share=far["DRAM"] / once)
+
+
+def measured(run: Measured | None, field: str) -> float | None:
+    """A count as the GPU saw it; its FLOPs are the arithmetic instructions its threads executed."""
+    if run is None:
+        return None
+    if field != "flops":
+        return getattr(run.counts, field)
+    name = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
+    seen = {
+        op: run.counters[name.format(op)] for op in _FLOPS_OF if name.format(op) in run.counters
+    }
+    return (
+        sum(_FLOPS_OF[op] * n for op, n in seen.items())
+        if {"fadd", "fmul", "ffma"} <= set(seen)
+        else None
+    )
+
+
+def _compared(who: str, pairs: Mapping[str, tuple[float, float]]) -> str:
+    apart = [
+        f"{WORDS[field]} ({number(a)} against {number(b)})"
+        for field, (a, b) in pairs.items()
+        if a != b
+    ]
+    if not apart:
+        return f"{who} are equal in all {number(len(pairs))} counts that both know."
+    equal = number(len(pairs) - len(apart))
+    return (
+        f"{who} are equal in {equal} of {number(len(pairs))} counts; they differ in {names(apart)}."
+    )

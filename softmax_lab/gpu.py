@@ -1,0 +1,246 @@
+"""Kernels on the GPU: what there is, and launching on the caller's stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from softmax_lab import nvrtc, registry
+from softmax_lab.nvrtc import ARCHS, Compiled, CompileError, SpillError, ToolkitError, compile
+from softmax_lab.registry import Kernel
+
+__all__ = [
+    "ARCHS",
+    "CompileError",
+    "Compiled",
+    "SpillError",
+    "Status",
+    "ToolkitError",
+    "compile",
+    "fitting",
+    "function",
+    "launch",
+    "ordered",
+    "status",
+]
+
+
+@dataclass(frozen=True)
+class Status:
+    """Whether kernels can run on a GPU here, and if not, why not and what to do, in plain words.
+
+    Versions are None where they could not be read; `l2_bytes`, `memory_bytes` [B].
+    """
+
+    available: bool
+    reason: str = ""
+    name: str | None = None
+    compute_capability: int | None = None
+    multiprocessors: int | None = None
+    l2_bytes: int | None = None
+    memory_bytes: int | None = None
+    driver: str | None = None
+    runtime: str | None = None
+    nvrtc: str | None = None
+    cupy: str | None = None
+
+
+@cache
+def status() -> Status:
+    """What the current device is and whether kernels can run on it. Never raises; asked once."""
+    found: dict = {}
+    try:
+        reason = _look(found)
+    except Exception as error:  # whatever CuPy, the driver or a broken install throws
+        reason = f"the GPU does not answer: {_words(error)}"
+    return Status(available=not reason, reason=reason, **found)
+
+
+def launch(kernel: str | Kernel, *arrays, out=None):
+    """Run a kernel on C-contiguous CuPy or NumPy arrays; its output, of the inputs' kind.
+
+    CuPy: on the arrays' device and CuPy's current stream there, without waiting for it; `out` saves
+    the allocation and is needed inside a graph capture. NumPy: copied there and back. An array
+    without elements comes back without a launch. Raises TypeError or ValueError for arrays the
+    kernel does not take and RuntimeError where there is no GPU, all before anything is launched.
+    """
+    kernel = registry.get(kernel)
+    sizes = kernel.check(*arrays)
+    arguments = dict(zip(kernel.family.inputs_named, arrays, strict=True))
+    if out is not None:
+        registry.check_array(kernel.name, "out", out, (str(arrays[0].dtype),))
+        arguments["out"] = out
+    _check_places(kernel.name, arguments)
+    if out is not None:
+        _check_out(arguments)
+    first = arrays[0]
+    if not all(sizes.values()):
+        return _empty_like(first) if out is None else out
+    if not (state := status()).available:
+        raise RuntimeError(state.reason)
+    import cupy
+
+    if isinstance(first, np.ndarray):
+        y = cupy.asnumpy(launch(kernel, *map(cupy.asarray, arrays)))
+        if out is None:
+            return y
+        out[...] = y
+        return out
+    with first.device:
+        if out is None:
+            stream = cupy.cuda.get_current_stream()
+            if stream.ptr and stream.is_capturing():
+                raise RuntimeError(
+                    f"{kernel.name} is being captured into a graph: give it out=, because memory "
+                    "allocated during a capture may be handed out again before the graph runs"
+                )
+            out = _empty_like(first)
+        run = function(kernel, str(first.dtype), first.device.id)
+        grid, block = kernel.geometry(sizes["rows"])
+        run((grid,), (block,), ordered(kernel, arrays, out, sizes))
+    return out
+
+
+def _empty_like(array):
+    if isinstance(array, np.ndarray):
+        return np.empty(array.shape, array.dtype)
+    import cupy
+
+    with array.device:
+        return cupy.empty(array.shape, array.dtype)
+
+
+def ordered(kernel: Kernel, arrays: tuple, out, sizes: dict[str, int]) -> tuple:
+    """Arguments in the kernel's order, the sizes as the 4-byte ints they are."""
+    values = iter((*arrays, out))
+    return tuple(
+        np.int32(sizes[name]) if name in sizes else next(values) for name in kernel.family.arguments
+    )
+
+
+_FUNCTIONS: dict[tuple[str, str, int], object] = {}
+
+
+def function(kernel: str | Kernel, dtype: str, device: int):
+    """The loaded kernel as CuPy's Function, compiled for that device once a process."""
+    kernel = registry.get(kernel)
+    key = kernel.name, dtype, device
+    if key not in _FUNCTIONS:
+        import cupy
+
+        with cupy.cuda.Device(device) as here:
+            arch = nvrtc.arch_for(int(here.compute_capability))
+            module = cupy.cuda.function.Module()
+            module.load(compile(kernel, arch, dtype).cubin)
+            _FUNCTIONS[key] = module.get_function(kernel.symbol)
+    return _FUNCTIONS[key]
+
+
+def fitting(
+    kernels: Iterable[str | Kernel] | None, dtype: str, compute_capability: int
+) -> list[Kernel]:
+    """The kernels asked for, or (None) all that take `dtype` and run on that compute capability.
+
+    Raises ValueError when one that was asked for does not.
+    """
+    if kernels is None:
+        every = registry.KERNELS.values()
+        able = [each for each in every if each.requires <= compute_capability]
+        return [each for each in able if dtype in each.dtypes]
+    chosen = [registry.get(each) for each in kernels]
+    for each in chosen:
+        if dtype not in each.dtypes:
+            raise ValueError(f"{each.name} takes {', '.join(each.dtypes)}, got {dtype}")
+        if each.requires > compute_capability:
+            needs, here = each.requires / 10, compute_capability / 10
+            raise ValueError(f"{each.name} needs compute capability {needs}, this GPU has {here}")
+    return chosen
+
+
+def _look(found: dict) -> str:
+    """Fill `found` with what can be read of Status; why no kernel can run, or nothing."""
+    nvrtc.give_cupy_a_cache()
+    try:
+        import cupy
+    except ModuleNotFoundError as error:
+        if error.name == "cupy":
+            return "CuPy is not installed: pip install cupy-cuda12x (or cupy-cuda13x)"
+        return f"CuPy does not import: {_words(error)}"
+    except Exception as error:  # a broken install raises anything
+        return f"CuPy does not import: {_words(error)}"
+    runtime = cupy.cuda.runtime
+    found["cupy"] = cupy.__version__
+    driver, needed = runtime.driverGetVersion(), runtime.runtimeGetVersion()
+    found["runtime"] = nvrtc.dotted(needed)
+    try:
+        found["nvrtc"], missing = nvrtc.version(), ""
+        nvrtc.include_folders()
+    except ToolkitError as error:
+        missing = str(error)
+    if not driver:
+        return "no NVIDIA driver on this machine"
+    found["driver"] = nvrtc.dotted(driver)
+    if driver // 1000 < needed // 1000:
+        served, wanted = nvrtc.dotted(driver), nvrtc.dotted(needed)
+        return (
+            f"the NVIDIA driver is too old: it serves CUDA {served}, CuPy was built for {wanted}; "
+            f"update the driver or install cupy-cuda{driver // 1000}x"
+        )
+    try:
+        count, why = runtime.getDeviceCount(), ""
+    except runtime.CUDARuntimeError as error:
+        count, why = 0, f" ({error})"
+    if not count:
+        return (
+            f"there is a driver but no GPU that this process may use{why}; see CUDA_VISIBLE_DEVICES"
+        )
+    properties = runtime.getDeviceProperties(cupy.cuda.Device().id)
+    found |= {
+        "name": properties["name"].decode(),
+        "compute_capability": properties["major"] * 10 + properties["minor"],
+        "multiprocessors": properties["multiProcessorCount"],
+        "l2_bytes": properties["l2CacheSize"],
+        "memory_bytes": properties["totalGlobalMem"],
+    }
+    try:
+        nvrtc.arch_for(found["compute_capability"])
+    except ValueError as error:
+        return f"{found['name']} cannot run these kernels: {error}"
+    return missing and f"{found['name']} is there, but nothing can be compiled for it: {missing}"
+
+
+def _check_places(kernel: str, named: dict) -> None:
+    """All arrays in one memory, each from a multiple of its element's size on."""
+    places = {name: _place(array) for name, array in named.items()}
+    if len(set(places.values())) > 1:
+        where = ", ".join(f"{name} on {place}" for name, place in places.items())
+        raise ValueError(f"arrays must be in one memory, got {where}")
+    for name, array in named.items():
+        if _address(array) % array.itemsize:
+            raise ValueError(f"{kernel}: {name} must start at a multiple of {array.itemsize} bytes")
+
+
+def _check_out(named: dict) -> None:
+    inputs = {name: array for name, array in named.items() if name != "out"}
+    out, (name, first) = named["out"], next(iter(inputs.items()))
+    if out.shape != first.shape:
+        raise ValueError(f"out must have the shape of {name}, {first.shape}; got {out.shape}")
+    start = _address(out)
+    for name, array in inputs.items():
+        if start < _address(array) + array.nbytes and _address(array) < start + out.nbytes:
+            raise ValueError(f"out overlaps {name}: a kernel may read what it has already written")
+
+
+def _place(array) -> str:
+    return "the host (NumPy)" if isinstance(array, np.ndarray) else f"GPU {array.device.id}"
+
+
+def _address(array) -> int:
+    return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

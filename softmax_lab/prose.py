@@ -1,0 +1,156 @@
+"""Sentences and tables that cells compute: HTML, Markdown and plain text of one thing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from softmax_lab.units import fill
+
+_MARKS = re.compile(r"`(?P<code>[^`]+)`|\*\*(?P<bold>.+?)\*\*|\\\((?P<maths>.+?)\\\)")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One or more computed sentences; `code`, **bold** and \\(maths\\) are understood."""
+
+    words: str
+    source: bool = False  # a line of provenance, set smaller
+
+    def _repr_html_(self) -> str:
+        return f'<p class="lab-note{" lab-source" if self.source else ""}">{html(self.words)}</p>'
+
+    def _repr_markdown_(self) -> str:
+        return self.words.replace("\\(", "$").replace("\\)", "$")
+
+    def __str__(self) -> str:
+        return plain(self.words)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with units in its heads, numbers to the right; cells know the marks of `Sentence`.
+
+    `numeric` columns are set flush right; `total` sets the last row apart; `note` stands below.
+    """
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: frozenset[int] = frozenset()
+    total: bool = False
+    note: str = ""
+
+    def __post_init__(self):
+        wrong = [row for row in self.rows if len(row) != len(self.heads)]
+        if wrong:
+            raise ValueError(
+                f"every row needs {len(self.heads)} cells, got {len(wrong[0])} in {wrong[0]}"
+            )
+
+    def _repr_html_(self) -> str:
+        heads = "".join(
+            f'<th scope="col"{self._class(i)}>{_unit(html(head))}</th>'
+            for i, head in enumerate(self.heads)
+        )
+        body = []
+        for k, row in enumerate(self.rows):
+            cells = "".join(
+                f"<td{self._class(i)}>{html(cell)}</td>" for i, cell in enumerate(row) if i
+            )
+            last = ' class="total"' if self.total and k == len(self.rows) - 1 else ""
+            body.append(
+                f'<tr{last}><th scope="row"{self._class(0)}>{html(row[0])}</th>{cells}</tr>'
+            )
+        inner = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(body)}</tbody>"
+        note = Sentence(self.note)._repr_html_() if self.note else ""
+        return f'<div class="lab-scroll"><table class="lab-table">{inner}</table></div>{note}'
+
+    def _repr_markdown_(self) -> str:
+        rule = ["---:" if i in self.numeric else "---" for i in range(len(self.heads))]
+        lines = ["| " + " | ".join(cells) + " |" for cells in (self.heads, rule, *self.rows)]
+        text = "\n".join(lines) + (f"\n\n{self.note}" if self.note else "")
+        return text.replace("\\(", "$").replace("\\)", "$")
+
+    def __str__(self) -> str:
+        grid = [[plain(cell) for cell in row] for row in (self.heads, *self.rows)]
+        widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+        lines = [
+            "  ".join(
+                c.rjust(w) if i in self.numeric else c.ljust(w)
+                for i, (c, w) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in grid
+        ]
+        return "\n".join(line.rstrip() for line in [*lines, plain(self.note)] if line)
+
+    __repr__ = __str__
+
+    def _class(self, column: int) -> str:
+        return ' class="num"' if column in self.numeric else ""
+
+
+@dataclass(frozen=True)
+class Several:
+    """Displays one under the other, as one output (a numbered figure holds exactly one)."""
+
+    parts: tuple[Any, ...]
+
+    def _repr_html_(self) -> str:
+        return "".join(part._repr_html_() for part in self.parts)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.parts))
+
+    __repr__ = __str__
+
+
+def say(template: str, /, **values: Any) -> Sentence:
+    """A `Sentence` with numbers filled in: `{n}`, `{share:%}`, `{ratio:×}`, `{rate:GB/s}`, `{t:s}`.
+
+    A unit without a prefix picks the prefix that fits; a value of None reads "not measured yet".
+    """
+    return Sentence(fill(template, **values))
+
+
+def together(*parts: Any) -> Several:
+    """One display of several."""
+    return Several(parts)
+
+
+def html(words: str) -> str:
+    """Marked words as HTML; everything else is escaped."""
+
+    def mark(match: re.Match) -> str:
+        kind = match.lastgroup
+        inner = escape(match[kind], quote=False)
+        if kind == "maths":
+            return rf'<span class="math notranslate nohighlight">\({inner}\)</span>'
+        return (
+            f"<code>{inner}</code>" if kind == "code" else f"<strong>{html(match[kind])}</strong>"
+        )
+
+    out, at = [], 0
+    for match in _MARKS.finditer(words):
+        out += [escape(words[at : match.start()], quote=False), mark(match)]
+        at = match.end()
+    return "".join([*out, escape(words[at:], quote=False)])
+
+
+def plain(words: str) -> str:
+    """Marked words without their marks."""
+    return _MARKS.sub(lambda match: match[match.lastgroup], words)
+
+
+def names(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _unit(head: str) -> str:
+    return re.sub(r"(\[[^\]]+\])", r'<span class="unit">\1</span>', head)

@@ -1,0 +1,75 @@
+"""Where a run's numbers come from: the machine, its versions and clocks, the command, the date."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import PurePath
+
+from softmax_lab import nvrtc
+
+
+def collect(device: int, protocol: str, clocks: Sequence[tuple[int, int]] = ()) -> dict[str, str]:
+    """Provenance of a run on a device; `clocks` are those seen while it ran, see `clocks_now`."""
+    import cupy
+
+    runtime = cupy.cuda.runtime
+    driver = (smi(device, "driver_version") or ["unknown"])[0]
+    return {
+        "GPU": device_name(device),
+        "driver": f"{driver} (CUDA {nvrtc.dotted(runtime.driverGetVersion())})",
+        "CUDA": nvrtc.dotted(runtime.runtimeGetVersion()),
+        "CuPy": cupy.__version__,
+        "NVRTC": nvrtc.version(),
+        "clocks seen": clocks_text(clocks or clocks_now(device)),
+        "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "command": command(sys.argv),
+        "protocol": protocol,
+    }
+
+
+def device_name(device: int) -> str:
+    """The name that the driver gives a device."""
+    import cupy
+
+    return cupy.cuda.runtime.getDeviceProperties(device)["name"].decode()
+
+
+def clocks_now(device: int) -> list[tuple[int, int]]:
+    """The clocks of multiprocessors and memory [MHz] at this moment, or nothing if unknown."""
+    values = smi(device, "clocks.sm,clocks.mem")
+    return [(int(values[0]), int(values[1]))] if values and all(map(str.isdigit, values)) else []
+
+
+def clocks_text(seen: Sequence[tuple[int, int]]) -> str:
+    """The range of clocks seen, such as "SM 1755–1980 MHz, memory 3201 MHz"."""
+    if not seen:
+        return "unknown"
+    spans = [(min(values), max(values)) for values in zip(*seen, strict=True)]
+    texts = [f"{low}" if low == high else f"{low}–{high}" for low, high in spans]
+    return f"SM {texts[0]} MHz, memory {texts[1]} MHz"
+
+
+def command(argv: Sequence[str]) -> str:
+    """A command line to repeat a run, without this machine's folders."""
+    path = PurePath(argv[0] if argv else "python")
+    program = f"python -m {path.parent.name}" if path.name == "__main__.py" else path.name
+    return " ".join([program, *(PurePath(each).name if "/" in each else each for each in argv[1:])])
+
+
+def smi(device: int, query: str) -> list[str] | None:
+    """What nvidia-smi answers about a device of this process, or None without an answer."""
+    import cupy
+
+    if not (tool := shutil.which("nvidia-smi")):
+        return None
+    bus = cupy.cuda.Device(device).pci_bus_id  # its own numbering knows no CUDA_VISIBLE_DEVICES
+    call = [tool, f"--id={bus}", f"--query-gpu={query}", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(call, capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return [cell.strip() for cell in done.stdout.strip().split(",")]

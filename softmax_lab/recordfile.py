@@ -1,0 +1,169 @@
+"""Record files: raw quantities as CSV, below `#` lines that say where each run comes from."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Time of one launch [s] of a kernel at a shape, beside the copy kernel's in the same run.
+
+    `method` is `graph` (rotating buffers in a CUDA graph) or `events` (one buffer pair, again and
+    again); `level` is where the data is when a launch starts, `DRAM` or `L2`. `copy` is the copy
+    kernel's fingerprint.
+    """
+
+    run: str
+    kernel: str
+    fingerprint: str
+    dtype: str
+    rows: int
+    cols: int
+    method: str
+    level: str
+    pairs: int
+    repeats: int
+    median_s: float
+    p20_s: float
+    p80_s: float
+    copy: str
+    copy_median_s: float
+    copy_p20_s: float
+    copy_p80_s: float
+
+    @property
+    def key(self) -> tuple:
+        """What a newer row replaces."""
+        return self.kernel, self.dtype, self.rows, self.cols, self.method
+
+
+@dataclass(frozen=True)
+class Counter:
+    """One hardware counter of one launch, under its Nsight Compute name."""
+
+    run: str
+    kernel: str
+    fingerprint: str
+    dtype: str
+    rows: int
+    cols: int
+    metric: str
+    unit: str
+    value: float
+
+    @property
+    def key(self) -> tuple:
+        """What a newer row replaces: a launch's whole profile, so that one run made it all."""
+        return self.kernel, self.dtype, self.rows, self.cols
+
+
+KINDS = {"bench": Timing, "profile": Counter}
+_HEADS = {
+    "bench": "Times of one launch in seconds. Rates and ratios are computed on reading.",
+    "profile": "Hardware counters of one launch as Nsight Compute reports them.",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A record file: rows, and the provenance of each run that `row.run` names."""
+
+    rows: tuple = ()
+    runs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def read(path: Path) -> Table:
+    """A record file, or an empty table where there is none.
+
+    Raises ValueError naming the line that cannot be read.
+    """
+    if not path.is_file():
+        return Table()
+    row_type = KINDS[checked(path.stem)]
+    runs: dict[str, dict[str, str]] = {}
+    lines = path.read_text(encoding="utf-8").splitlines()
+    top = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    for line in lines[:top]:
+        key, colon, value = line.removeprefix("#").strip().partition(": ")
+        if key == "run" and colon:
+            runs[value] = {}
+        elif colon and runs:
+            runs[next(reversed(runs))][key] = value
+    names = [each.name for each in fields(row_type)]
+    rows = csv.reader(lines[top:])
+    if (head := next(rows, names)) != names:
+        raise ValueError(f"{path}, line {top + 1}: columns {','.join(head)}, not {','.join(names)}")
+    out = []
+    for number, cells in enumerate(rows, top + 2):
+        try:
+            pairs = zip(fields(row_type), cells, strict=True)
+            out.append(row_type(*(_cell(each.type, cell) for each, cell in pairs)))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from error
+    return Table(tuple(out), {run: MappingProxyType(about) for run, about in runs.items()})
+
+
+def checked(kind: str) -> str:
+    """The kind itself. Raises ValueError naming the kinds there are."""
+    if kind not in KINDS:
+        raise ValueError(f"records are of kind {' or '.join(KINDS)}, got {kind!r}")
+    return kind
+
+
+def _cell(type_name: str, text: str) -> str | int | float:
+    if type_name == "str":
+        return text
+    value = float(text)
+    return int(value) if type_name == "int" or value.is_integer() else value
+
+
+def merged(old: Table, rows: Iterable, runs: Mapping[str, Mapping[str, str]]) -> Table:
+    """`old` with `rows` in place of those that share a key."""
+    rows = tuple(rows)
+    replaced = {row.key for row in rows}
+    kept = (row for row in old.rows if row.key not in replaced)
+    return Table((*kept, *rows), {**old.runs, **runs})
+
+
+def rewrite(path: Path, kind: str, new: Table) -> None:
+    """Write a record file in one step; runs that no row names are left out."""
+    text = io.StringIO()
+    text.write(f"# {_HEADS[kind]}\n")
+    named = {row.run for row in new.rows}
+    for run in sorted(named):
+        text.write(f"# run: {run}\n")
+        for key, value in new.runs[run].items():
+            text.write(f"# {key}: {' '.join(str(value).split())}\n")
+    columns = fields(KINDS[kind])
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([each.name for each in columns])
+    for row in sorted(new.rows, key=lambda row: (*row.key, getattr(row, "metric", ""))):
+        values = (getattr(row, each.name) for each in columns)
+        writer.writerow([f"{value:.9g}" if isinstance(value, float) else value for value in values])
+    scratch = path.with_suffix(".new")  # the folder is locked, so nobody else writes this name
+    scratch.write_text(text.getvalue(), encoding="utf-8", newline="\n")
+    scratch.replace(path)
+
+
+@contextmanager
+def locked(place: Path) -> Iterator[None]:
+    """Keep other writers of a folder out, where the system has such a lock (not Windows)."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    handle = os.open(place, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,174 @@
+"""What is right: softmax in float64, inputs that break kernels, and a checker that wrong answers
+fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+UNIT = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+"""Unit roundoff by element type: half the distance from 1 to the next number."""
+
+OPERATION_ERROR = 8
+"""Roundings allowed outside the sum [units]: two per exponential (CUDA states 1 ulp for expf), the
+quotient, spare."""
+
+SUM_ERROR = 4
+"""A sum of N terms is allowed this times √N [units]: rounding errors of either sign grow like a
+random walk (Higham & Mary 2019, probabilistic rounding analysis); 4 standard deviations."""
+
+DENORMAL_ERROR = 4 * 2.0**-149
+"""Absolute error allowed to a result: subnormal numbers are this far apart, whatever their relative
+size."""
+
+
+def softmax(x) -> np.ndarray:
+    """Softmax along the last axis in float64 (any shape → the same shape).
+
+    The contract of every kernel: masked entries (-inf) are exactly 0; a row with +inf or NaN, and a
+    row that is masked whole, is NaN in every element.
+    """
+    x = np.asarray(x, dtype=np.float64)
+    if x.size == 0:
+        return x.copy()
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        powers = np.exp(x - x.max(axis=-1, keepdims=True))
+        return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def unshifted(x) -> np.ndarray:
+    """The definition without its shift, in float32 along the last axis: shown failing, used by
+    nothing."""
+    with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):
+        powers = np.exp(np.asarray(x, dtype=np.float32))
+        return powers / powers.sum(axis=-1, keepdims=True, dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The checker's answer: `worst` is the largest error in units of what is allowed, at `row`,
+    `col`."""
+
+    ok: bool
+    message: str
+    worst: float = 0.0
+    row: int | None = None
+    col: int | None = None
+
+
+def compare(y, x, *, dtype: str = "float32", terms: int | None = None) -> Verdict:
+    """Judge y (rows, cols) as the softmax of x (rows, cols), element by element, by relative error.
+
+    Allowed at element i: (8 + |x_i - max| + 4·√cols) roundings of float32, because x_i - max is
+    rounded once and its error comes out of exp multiplied by itself, and one more rounding of
+    `dtype` on writing. NaN must stand exactly where the contract puts it. `terms`, the additions of
+    one thread, allows one rounding for each instead of 4·√cols: the certain bound, for `REPEATING`
+    inputs. Raises ValueError when the shapes differ.
+    """
+    x, y = np.asarray(x), np.asarray(y)
+    if x.ndim != 2 or x.shape != y.shape:
+        raise ValueError(
+            f"compare takes y and x of one shape (rows, cols), got {y.shape} and {x.shape}"
+        )
+    if x.size == 0:
+        return Verdict(True, "nothing to compare")
+    want, got = softmax(x), y.astype(np.float64)
+    wrong_nan = np.isnan(want) != np.isnan(got)
+    if wrong_nan.any():
+        row, col = (int(i) for i in np.argwhere(wrong_nan)[0])
+        return Verdict(
+            False,
+            f"y[{row}, {col}] is {got[row, col]:g}, must be {want[row, col]:g}",
+            np.inf,
+            row,
+            col,
+        )
+    wide = x.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        depth = np.abs(wide - wide.max(axis=1, keepdims=True))
+        summing = SUM_ERROR * np.sqrt(x.shape[1]) if terms is None else terms
+        units = OPERATION_ERROR + np.where(np.isfinite(depth), depth, 0) + summing
+        allowed = (
+            want * (units * UNIT["float32"] + (UNIT[dtype] if dtype != "float32" else 0))
+            + DENORMAL_ERROR
+        )
+        error = np.where(np.isnan(want), 0, np.abs(got - want) / allowed)
+    row, col = (int(i) for i in np.unravel_index(np.argmax(error), error.shape))
+    worst = float(error[row, col])
+    if worst <= 1:
+        return Verdict(True, f"largest error {worst:.2f} of what is allowed", worst, row, col)
+    here = f"y[{row}, {col}] is {got[row, col]:.9g}, must be {want[row, col]:.9g}"
+    return Verdict(False, f"{here}: {worst:.3g} times the error allowed", worst, row, col)
+
+
+# ----------------------------------------------------------------------------------------- inputs
+
+
+def _masked(rows: int, cols: int, rng: np.random.Generator) -> np.ndarray:
+    """Every third entry -inf, and the first of each row with it: a causal mask's shape of
+    trouble."""
+    x = rng.standard_normal((rows, cols))
+    x[:, :: max(1, min(3, cols))] = -np.inf
+    return x
+
+
+def _special(rows: int, cols: int, rng: np.random.Generator) -> np.ndarray:
+    """Rows that must be NaN (all -inf; one +inf; one NaN; only +inf) between rows that must not be
+    touched."""
+    x = rng.standard_normal((rows, cols))
+    for row in range(rows):
+        spot = int(rng.integers(cols)) if cols else 0
+        match row % 6:
+            case 1:
+                x[row] = -np.inf
+            case 2:
+                x[row, spot : spot + 1] = np.inf
+            case 3:
+                x[row, spot : spot + 1] = np.nan
+            case 4:
+                x[row] = np.inf
+    return x
+
+
+def _mixed_scale(rows: int, cols: int, rng: np.random.Generator) -> np.ndarray:
+    """Normal values with a few outliers a row, positive ones too: a lost tail or a wrong maximum
+    shows."""
+    x = rng.standard_normal((rows, cols))
+    outliers = rng.random((rows, cols)) < 0.02
+    return np.where(outliers, 12 * x + 20, x)
+
+
+INPUTS: dict[str, Callable[[int, int, np.random.Generator], np.ndarray]] = {
+    "normal": lambda m, n, rng: rng.standard_normal((m, n)),
+    "outliers": _mixed_scale,
+    "position": lambda m, n, rng: ((np.arange(m * n) * 37) % 101).reshape(m, n) * 0.05 - 2,
+    "rising": lambda m, n, rng: np.sort(rng.standard_normal((m, n)), axis=1),
+    "falling": lambda m, n, rng: -np.sort(rng.standard_normal((m, n)), axis=1),
+    "constant": lambda m, n, rng: np.full((m, n), -0.7),
+    "negative": lambda m, n, rng: -200 + 0.5 * (np.arange(n) % 64) + np.zeros((m, n)),
+    "very negative": lambda m, n, rng: -1e30 * (1 + rng.random((m, n))),
+    "offset": lambda m, n, rng: 1e7 + np.round(3 * rng.standard_normal((m, n))),
+    "overflowing": lambda m, n, rng: 1000 * rng.standard_normal((m, n)),
+    "huge": lambda m, n, rng: 3.4e38 * np.sign(rng.standard_normal((m, n))),
+    "subnormal": lambda m, n, rng: 1e-40 * rng.standard_normal((m, n)),
+    "deep": lambda m, n, rng: -95 * rng.random((m, n)),
+    "masked": _masked,
+    "special": _special,
+}
+"""Inputs by name, f(rows, cols, rng) → (rows, cols): every kernel is checked on all of them."""
+
+
+REPEATING = ("position", "negative", "offset")
+"""Inputs of few distinct values: the same rounding falls the same way again and again, so the error
+of a long fp32 sum grows with its length and not with the root of it."""
+
+
+def inputs(name: str, rows: int, cols: int, seed: int = 0) -> np.ndarray:
+    """The named input as float32 (rows, cols), the same for the same seed. Raises ValueError for an
+    unknown name."""
+    if name not in INPUTS:
+        raise ValueError(f"no input {name!r}; there are {', '.join(INPUTS)}")
+    with np.errstate(over="ignore"):
+        return INPUTS[name](rows, cols, np.random.default_rng(seed)).astype(np.float32)

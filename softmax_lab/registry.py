@@ -1,0 +1,196 @@
+"""The only list of kernels: what each is, how it is launched and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from softmax_lab import cost, reference
+
+
+@dataclass(frozen=True)
+class Family:
+    """Kernels that compute one thing: their arguments in launch order, shape rule, test inputs and
+    oracle.
+
+    `arguments` names the parameters of the `__global__` function: input arrays, the output, then
+    sizes (int). `shape(*arrays)` gives the sizes by name and checks the arrays; `inputs` and
+    `oracle` are reference functions.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    shape: Callable[..., dict[str, int]]
+    inputs: Callable[..., np.ndarray]
+    oracle: Callable[..., np.ndarray]
+
+    @property
+    def inputs_named(self) -> tuple[str, ...]:
+        """Names of the input arrays: the arguments before the output `y`."""
+        return self.arguments[: self.arguments.index("y")]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel: pure data plus its two closed forms (see `cost`).
+
+    `requires` is the lowest compute capability it compiles for (75 is `sm_75`), `title` what charts
+    call it.
+    """
+
+    name: str
+    family: Family
+    rows_per_block: int
+    threads_per_row: int
+    dtypes: tuple[str, ...]
+    requires: int
+    executed: tuple[cost.Phase, ...]
+    textbook: tuple[cost.Phase, ...]
+    title: str
+
+    @property
+    def symbol(self) -> str:
+        """Name of its `__global__` function, and the stem of its file."""
+        return self.name.rpartition("/")[2]
+
+    @property
+    def path(self) -> Path:
+        """Its CUDA source file."""
+        return kernel_folder() / self.family.name / f"{self.symbol}.cu"
+
+    @property
+    def block(self) -> int:
+        """Threads of a block."""
+        return self.rows_per_block * self.threads_per_row
+
+    @property
+    def max_cols(self) -> int:
+        """Longest row it takes: a thread's fp32 sum of ones stops growing at 2^24 terms, so it may
+        get no more."""
+        return min(SIZE_LIMIT - 1, SUM_LIMIT * self.threads_per_row)
+
+    def check(self, *arrays) -> dict[str, int]:
+        """The sizes of a launch on these arrays (NumPy or CuPy), or why it may not be made, before
+        it is.
+
+        Raises TypeError for a wrong number of arrays, a dtype the kernel does not offer or what is
+        no array, ValueError for a wrong shape, a size out of range or an array that is not
+        C-contiguous.
+        """
+        wanted = self.family.inputs_named
+        if len(arrays) != len(wanted):
+            raise TypeError(f"{self.name} takes {', '.join(wanted)}, got {len(arrays)} arrays")
+        for name, array in zip(wanted, arrays, strict=True):
+            check_array(self.name, name, array, self.dtypes)
+        sizes = self.family.shape(*arrays)
+        if sizes["cols"] > self.max_cols:
+            raise ValueError(
+                f"{self.name} takes rows of up to {self.max_cols} columns, got {sizes['cols']}"
+            )
+        return sizes
+
+    def geometry(self, rows: int) -> tuple[int, int]:
+        """(blocks, threads of a block) of a launch over `rows` rows."""
+        return -(-rows // self.rows_per_block), self.block
+
+
+def check_array(kernel: str, name: str, array, dtypes: tuple[str, ...]) -> None:
+    """Raise TypeError unless `array` is a NumPy or CuPy array of one of `dtypes`, and ValueError
+    unless it is C-contiguous; the message names the kernel and the argument."""
+    if not hasattr(array, "dtype") or not hasattr(array, "flags"):
+        got = type(array).__name__
+        raise TypeError(f"{kernel}: {name} must be a NumPy or CuPy array, got {got}")
+    if str(array.dtype) not in dtypes:
+        raise TypeError(f"{kernel}: {name} must be {' or '.join(dtypes)}, got {array.dtype}")
+    if not array.flags.c_contiguous:
+        raise ValueError(
+            f"{kernel}: {name} must be C-contiguous, got strides {array.strides} for shape "
+            f"{array.shape}; np/cp.ascontiguousarray makes a copy"
+        )
+
+
+def kernel_folder() -> Path:
+    """The folder `kernels/`: beside the package in a checkout, inside it in an installed wheel."""
+    package = Path(__file__).resolve().parent
+    for folder in (package / "kernels", package.parent / "kernels"):
+        if (folder / "softmax").is_dir():
+            return folder
+    raise FileNotFoundError(f"no kernels folder in or beside {package}: reinstall softmax-lab")
+
+
+SIZE_LIMIT = 2**31
+"""Sizes are `int` in the kernels' signatures; offsets are `size_t`, so only a single size must stay
+below this."""
+
+
+SUM_LIMIT = 2**24
+"""Terms one fp32 accumulator may take: 2^24 + 1 rounds back to 2^24."""
+
+
+def _rows_cols(x) -> dict[str, int]:
+    """Sizes of a packed (rows, cols) matrix. Raises ValueError for another shape or a size of 2^31
+    and more."""
+    shape = tuple(getattr(x, "shape", np.shape(x)))
+    if len(shape) != 2:
+        raise ValueError(
+            f"softmax kernels take one matrix (rows, cols), got an array of shape {shape}"
+        )
+    return checked_sizes(shape)
+
+
+def checked_sizes(shape) -> dict[str, int]:
+    """`{"rows": …, "cols": …}` from a shape. Raises TypeError for sizes that are not integers,
+    ValueError outside 0 ≤ size < 2^31."""
+    if len(shape) != 2:
+        raise ValueError(f"a softmax shape is rows, cols; got {len(shape)} sizes {tuple(shape)}")
+    sizes = {}
+    for name, size in zip(("rows", "cols"), shape, strict=True):
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
+            raise TypeError(
+                f"{name} must be an integer, got {size!r} of type {type(size).__name__}"
+            )
+        if not 0 <= size < SIZE_LIMIT:
+            raise ValueError(f"{name} must be in 0 … 2^31 - 1, got {size}")
+        sizes[name] = int(size)
+    return sizes
+
+
+SOFTMAX = Family(
+    name="softmax",
+    arguments=("x", "y", "rows", "cols"),
+    shape=_rows_cols,
+    inputs=reference.inputs,
+    oracle=reference.softmax,
+)
+
+_ALL = (
+    Kernel(
+        name="naive",
+        family=SOFTMAX,
+        rows_per_block=128,
+        threads_per_row=1,
+        dtypes=("float32",),
+        requires=75,
+        executed=cost.NAIVE_EXECUTED,
+        textbook=cost.NAIVE_TEXTBOOK,
+        title="three passes",
+    ),
+)
+
+KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in _ALL}
+"""Every kernel by name, in teaching order."""
+
+LADDER: tuple[Kernel, ...] = tuple(kernel for kernel in _ALL if kernel.family is SOFTMAX)
+"""The softmax rungs in teaching order: a filter, not a second list."""
+
+
+def get(name: str | Kernel) -> Kernel:
+    """The kernel called `name`. Raises ValueError naming the kernels there are."""
+    if isinstance(name, Kernel):
+        return name
+    if name not in KERNELS:
+        raise ValueError(f"no kernel {name!r}; there are {', '.join(KERNELS)}")
+    return KERNELS[name]

@@ -1,0 +1,138 @@
+"""What timing on a GPU needs: poisoned buffers, a judge, captured launches, rounds of replays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from softmax_lab import gpu, reference
+from softmax_lab.records import COPY
+from softmax_lab.registry import Kernel
+
+_CHUNK = 1 << 22
+"""Elements that go between host and device at a time."""
+
+
+def buffers(rows: int, cols: int, dtype: str, pairs: int) -> list[tuple]:
+    """Pairs (x, y) on the device, every x the same standard normal data, every y poisoned.
+
+    Copied from the host or moved as bytes: no kernel of CuPy's has to be compiled.
+    """
+    import cupy
+
+    out = [tuple(cupy.empty((rows, cols), dtype) for _ in "xy") for _ in range(pairs)]
+    first = out[0][0]
+    step = max(1, min(rows, _CHUNK // cols))
+    block = reference.inputs("normal", step, cols)
+    for start in range(0, rows, step):  # scaled anew each time, so no two pieces are alike
+        piece = block[: rows - start] * np.float32(1 + start / rows)
+        first[start : start + step].set(piece.astype(dtype, copy=False))
+    for x, y in out:
+        if x is not first:
+            x.data.copy_from_device_async(first.data, x.nbytes)
+        poison(y)
+    return out
+
+
+def poison(y) -> None:
+    """Fill an output with NaN, so that an element nobody writes shows."""
+    y.data.memset_async(0xFF, y.nbytes)  # all bits set is a NaN in every float format
+
+
+def judge(kernel: Kernel, x, y) -> None:
+    """Launch once on poisoned output; every element must be written, and the oracle agree."""
+    poison(y)
+    gpu.launch(kernel, x, out=y)
+    step = max(1, _CHUNK // x.shape[1])
+    for start in range(0, len(y), step):
+        if np.isnan(y[start : start + step].get()).any():
+            raise RuntimeError(f"{kernel.name} left elements of a {_shape(x)} matrix unwritten")
+    compare(kernel, x, y)
+
+
+def compare(kernel: Kernel, x, y) -> None:
+    """Hold the first, middle and last rows against the oracle. Raises RuntimeError."""
+    for piece in _pieces(x):
+        verdict = reference.compare(y[piece].get(), x[piece].get(), dtype=str(x.dtype))
+        if not verdict.ok:
+            where = f"rows from {piece.start} of {_shape(x)}"
+            raise RuntimeError(f"{kernel.name} is wrong, {where}: {verdict.message}")
+
+
+def check_copy(launch: Callable, x, y) -> None:
+    """A roof that does not copy is none: first, middle and last rows must be equal to the bit."""
+    poison(y)
+    launch(x, y)
+    for piece in _pieces(x):
+        if x[piece].get().tobytes() != y[piece].get().tobytes():
+            raise RuntimeError(f"the copy kernel is wrong on a {_shape(x)} matrix")
+
+
+def _pieces(x) -> list[slice]:
+    count = max(1, min(len(x), _CHUNK // 4 // x.shape[1]))
+    return [slice(at, at + count) for at in sorted({0, (len(x) - count) // 2, len(x) - count})]
+
+
+def _shape(x) -> str:
+    return f"{x.shape[0]}x{x.shape[1]}"
+
+
+def launcher(kernel: Kernel) -> Callable:
+    """A launch of a kernel from x into y."""
+    return lambda x, y: gpu.launch(kernel, x, out=y)
+
+
+def copier(turns: int) -> Callable:
+    """A launch of the copy kernel with `turns` vectors a thread; half types are moved as floats."""
+
+    def launch(x, y):
+        copy = gpu.function(COPY, "float32", x.device.id)
+        rows, cols = x.shape[0], x.shape[1] * x.itemsize // 4
+        blocks = max(1, -(-rows * cols // (4 * COPY.block * turns)))
+        copy((blocks,), (COPY.block,), (x, y, np.int32(rows), np.int32(cols)))
+
+    return launch
+
+
+def single(launch: Callable, pair: tuple) -> Callable:
+    """One launch on one pair, to be started on a stream."""
+
+    def once(stream):
+        with stream:
+            launch(*pair)
+
+    return once
+
+
+def graph(stream, launch: Callable, pairs: Sequence[tuple]):
+    """A graph of one launch on each pair, captured on `stream`; a failure ends the capture too."""
+    with stream:
+        launch(*pairs[0])  # loads the kernel, which a capture should not
+        stream.synchronize()
+        stream.begin_capture()
+        try:
+            for x, y in pairs:
+                launch(x, y)
+        finally:
+            captured = stream.end_capture()
+    return captured
+
+
+def interleaved(
+    stream, starts: dict[str, Callable], repeats: int, warm_ups: int
+) -> dict[str, list[float]]:
+    """Seconds that each of `starts` keeps the stream busy, taken in rounds."""
+    import cupy
+
+    before, after = cupy.cuda.Event(), cupy.cuda.Event()
+    times: dict[str, list[float]] = {name: [] for name in starts}
+    for turn in range(warm_ups + repeats):
+        for name, start in starts.items():
+            before.record(stream)
+            start(stream)
+            after.record(stream)
+            after.synchronize()
+            if turn >= warm_ups:
+                times[name].append(cupy.cuda.get_elapsed_time(before, after) * 1e-3)
+    return times

@@ -1,0 +1,177 @@
+"""The ledger as tables: closed forms by phase, what differs from the textbook, and what agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from softmax_lab import coalescing, cost, reference, registry
+from softmax_lab.counters import COUNTED
+from softmax_lab.counts import FIELDS, HARDWARE_ONLY, Counts
+from softmax_lab.excerpts import excerpt
+from softmax_lab.facts import ITEMSIZE
+from softmax_lab.findings import WORDS, measured
+from softmax_lab.ledger import Ledger, symbols
+from softmax_lab.prose import Sentence, Table, names, say
+from softmax_lab.runs import about, shape
+from softmax_lab.units import MISSING, number, percent
+
+_ELSEWHERE = ("add", "sub", "mul", "div", "load_useful_bytes", "store_useful_bytes")
+_LEDGER = ("flops", *(field for field in FIELDS if field not in _ELSEWHERE))
+_HARDWARE = frozenset({*COUNTED, "flops", "shuffles", "shared_requests", "barriers"})
+
+
+def headline(name: str) -> Sentence:
+    """What one block of a kernel does, in one sentence."""
+    kernel = registry.get(name)
+    rows, threads = kernel.rows_per_block, kernel.threads_per_row
+    return say(
+        "`{symbol}` ({title}): {rows} row{s} per block, {threads} thread{t} per row, "
+        "{block} threads in a block; {dtypes}; "
+        "compute capability {major}.{minor} or newer.",
+        symbol=kernel.symbol,
+        title=kernel.title,
+        rows=rows,
+        s="" if rows == 1 else "s",
+        threads=threads,
+        t="" if threads == 1 else "s",
+        block=kernel.block,
+        dtypes=names(kernel.dtypes),
+        major=kernel.requires // 10,
+        minor=kernel.requires % 10,
+    )
+
+
+def opening(name: str) -> Table:
+    """The four lines that open a kernel's file: idea, launch, traffic, source."""
+    head = excerpt(name, "head")
+    rows = tuple(tuple(line.removeprefix("// ").split(": ", 1)) for _, line in head.lines)
+    return Table(("file", f"`{head.file}`, {head.range}"), rows)
+
+
+def phases(book: Ledger, fields: Sequence[str]) -> Table:
+    """The closed form of `fields`, phase by phase, and their sum at the ledger's shape."""
+    _known_fields(fields)
+    shown = [
+        phase for phase in book.kernel.executed if any(field in phase.formulas for field in fields)
+    ]
+    rows = [(phase.name, *(_formula(phase, field) for field in fields)) for phase in shown]
+    totals = tuple(number(getattr(book.executed, field)) for field in fields)
+    heads = ("phase", *(WORDS[field] for field in fields))
+    note = f"Totals at {shape(book.rows, book.cols)}."
+    numeric = frozenset(range(1, len(heads)))
+    return Table(heads, (*rows, ("total", *totals)), numeric, total=True, note=note)
+
+
+def textbook_differences(book: Ledger) -> Table:
+    """Phase by phase, the counts for which the kernel does not do what the textbook says."""
+    useful = {phase.name: phase for phase in book.kernel.textbook}
+    values = _symbols(book)
+    rows = []
+    for phase in book.kernel.executed:
+        for field in cost.TEXTBOOK_FIELDS:
+            done = phase.formulas.get(field, "0")
+            said = useful[phase.name].formulas.get(field, "0") if phase.name in useful else "0"
+            gap = cost.value(done, values) - cost.value(said, values)
+            if gap:
+                cells = (_maths(said), _maths(done), _signed(gap))
+                rows.append((phase.name, WORDS[field], *cells))
+    heads = (
+        "phase",
+        "count",
+        "textbook",
+        "executed",
+        f"difference, {shape(book.rows, book.cols)}",
+    )
+    note = "" if rows else "The kernel does exactly the useful work, no more."
+    return Table(heads, tuple(rows), frozenset({2, 3, 4}), note=note)
+
+
+def ledger(book: Ledger) -> Table:
+    """Textbook, executed, counted, measured: a count a row, rows of zeros left out."""
+    rows = []
+    for field in _LEDGER:
+        said, done, counted = (
+            _get(each, field) for each in (book.textbook, book.executed, book.counted)
+        )
+        seen = measured(book.measured, field)
+        if not any((said, done, counted, seen)) and field not in HARDWARE_ONLY:
+            continue
+        waiting = book.measured is None or (seen is None and field in HARDWARE_ONLY)
+        hardware = MISSING if waiting and field in _HARDWARE else _cell(seen)
+        rows.append((WORDS[field], _cell(said), _cell(done), _cell(counted), hardware))
+    heads = (
+        shape(book.rows, book.cols),
+        "textbook",
+        "executed",
+        "counted",
+        "measured",
+    )
+    return Table(heads, tuple(rows), frozenset({1, 2, 3, 4}), note=_where(book))
+
+
+def row_lengths(lengths: Sequence[int], count_at: Callable[[int], Counts]) -> Table:
+    """Sectors per load request of thread-per-row reads by row length: model, and `count_at(N)`."""
+    rows = []
+    for cols in lengths:
+        counted = count_at(cols)
+        sectors = number(counted.load_sectors / counted.load_requests)
+        model = number(len(coalescing.strided(ITEMSIZE["float32"] * cols).sectors))
+        rows.append((number(cols), model, sectors, percent(counted.load_efficiency)))
+    heads = ("row length N", "sectors per request (model)", "counted", "bytes used")
+    return Table(heads, tuple(rows), frozenset(range(4)))
+
+
+def shift(rows: Mapping[str, Sequence[float]]) -> Table:
+    """Rows of scores by what they are, their softmax without the shift (float32) and with it."""
+    cells = []
+    for name, scores in rows.items():
+        x = np.asarray(scores, dtype=np.float32)
+        cells.append(
+            (name, _some(x, 3), _some(reference.unshifted(x), 2), _some(reference.softmax(x), 2))
+        )
+    heads = ("row", "scores", "without the shift", "with the shift")
+    return Table(heads, tuple(cells), frozenset({1, 2, 3}))
+
+
+def _some(values: np.ndarray, digits: int) -> str:
+    first = ", ".join("NaN" if np.isnan(v) else number(float(v), digits) for v in values[:3])
+    return first if values.size <= 3 else f"{first}, …"
+
+
+def _formula(phase: cost.Phase, field: str) -> str:
+    return _maths(phase.formulas[field]) if field in phase.formulas else "–"
+
+
+def _maths(formula: str) -> str:
+    return rf"\({cost.latex(formula)}\)"
+
+
+def _symbols(book: Ledger) -> Callable[[str], float]:
+    return symbols(book.kernel, {"rows": book.rows, "cols": book.cols}).__getitem__
+
+
+def _known_fields(fields: Sequence[str]) -> None:
+    if unknown := [field for field in fields if field not in FIELDS]:
+        raise ValueError(f"no count {', '.join(unknown)}; there are {', '.join(FIELDS)}")
+
+
+def _get(counts: Any, field: str) -> float | None:
+    return None if counts is None else getattr(counts, field)
+
+
+def _cell(value: float | None) -> str:
+    return "–" if value is None else number(value)
+
+
+def _signed(value: float) -> str:
+    return ("+" if value > 0 else "") + number(value)
+
+
+def _where(book: Ledger) -> str:
+    if book.measured is None:
+        return f"Measured column: {book.not_measured or MISSING}."
+    run = book.measured
+    return "Measured: " + ", ".join(about(run.gpu, run.counters_provenance or run.provenance)) + "."

@@ -1,0 +1,154 @@
+"""Steppers, explorers and predictions: plain ipywidgets, joined in the browser, no kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+
+import ipywidgets as w
+
+MAX_FRAMES = 400
+"""Frames of one page together [frames]: each is in the page whether shown or not."""
+
+Frame = Any  # an HTML string, a widget, or anything with _repr_html_
+
+
+def stack(frames: Sequence[Frame]) -> w.Stack:
+    """One of `frames` at a time; HTML ones share a Layout and a Style, which keeps pages small."""
+    if not 1 <= len(frames) <= MAX_FRAMES:
+        raise ValueError(f"a stack holds 1 to {MAX_FRAMES} frames, got {len(frames)}")
+    layout, style = w.Layout(width="100%"), w.HTML().style
+    children = [
+        frame if isinstance(frame, w.Widget) else w.HTML(_html(frame), layout=layout, style=style)
+        for frame in frames
+    ]
+    return w.Stack(children, selected_index=0, layout=w.Layout(width="100%"))
+
+
+def slider(labels: Sequence[Any], description: str) -> w.SelectionSlider:
+    """A slider over `labels`; `description` is its accessible name."""
+    options = [_plain(str(label)) for label in labels]
+    if len(set(options)) != len(options):
+        raise ValueError(f"slider labels must differ, got {options}")
+    return w.SelectionSlider(
+        options=options,
+        description=_plain(description),
+        layout=w.Layout(width="auto", flex="1 1 18rem"),
+        style={"description_width": "initial"},
+    )
+
+
+def stepper(
+    frames: Sequence[Frame], labels: Sequence[Any] | None = None, *, description: str = "Step"
+) -> w.VBox:
+    """A play button and a slider that walk through `frames`."""
+    labels = labels or [f"{k + 1} of {len(frames)}" for k in range(len(frames))]
+    _same_length(frames, labels)
+    shown, choice = stack(frames), slider(labels, description)
+    play = w.Play(min=0, max=len(frames) - 1, value=0, interval=900, show_repeat=False)
+    play.description = f"Play {description}"
+    play.tooltip = f"Play: {description}"
+    w.jslink((play, "value"), (choice, "index"))
+    w.jslink((choice, "index"), (shown, "selected_index"))
+    return w.VBox([_bar(play, choice), shown])
+
+
+def explorer(values: Sequence[Any], frame: Callable[[Any], Frame], *, description: str) -> w.VBox:
+    """A slider over `values`; each shows `frame(value)`, drawn now."""
+    shown, choice = stack([frame(value) for value in values]), slider(values, description)
+    w.jslink((choice, "index"), (shown, "selected_index"))
+    return w.VBox([_bar(choice), shown])
+
+
+def grid(
+    rows: Sequence[Any],
+    cols: Sequence[Any],
+    frame: Callable[[Any, Any], Frame],
+    *,
+    row: str,
+    col: str,
+) -> w.VBox:
+    """Two sliders choose `frame(row, col)`, drawn now: a stack of stacks."""
+    if len(rows) * len(cols) > MAX_FRAMES:
+        raise ValueError(f"at most {MAX_FRAMES} frames, got {len(rows)} × {len(cols)}")
+    down, across = slider(rows, row), slider(cols, col)
+    inner = [stack([frame(r, c) for c in cols]) for r in rows]
+    for each in inner:
+        w.jslink((across, "index"), (each, "selected_index"))
+    outer = stack(inner)
+    w.jslink((down, "index"), (outer, "selected_index"))
+    return w.VBox([_bar(down, across), outer])
+
+
+def predict(
+    question: str, options: Sequence[str], replies: Sequence[Frame], answer: Frame
+) -> w.VBox:
+    """A question with options: choosing one shows its reply and `answer` (counted, measured).
+
+    Nothing is chosen at first, so nothing is given away.
+    """
+    _same_length(options, replies)
+    choice = w.RadioButtons(
+        options=[_plain(option) for option in options], index=None, layout=w.Layout(width="auto")
+    )
+    choice.description = "Guess"
+    rest = '<p class="lab-note">Choose before you read on: it is the guess that teaches.</p>'
+    replied = stack(
+        [_pair(option, reply, answer) for option, reply in zip(options, replies, strict=True)]
+    )
+    replied.selected_index = None
+    w.jslink((choice, "index"), (replied, "selected_index"))
+    return w.VBox([w.HTML(f"<p><b>{question}</b></p>"), choice, w.HTML(rest), replied])
+
+
+def guess(question: str, unit: str, answer: Frame) -> w.VBox:
+    """A question with a number for an answer: type a guess, then reveal `answer` beside it."""
+    typed = w.FloatText(value=0, description="My guess", style={"description_width": "initial"})
+    echo = w.FloatText(value=0, description="You said", disabled=True)
+    echo.style.description_width = "initial"
+    reveal = w.ToggleButtons(options=["Hide", "Reveal"], index=0)
+    reveal.description = "Answer"
+    w.jslink((typed, "value"), (echo, "value"))
+    shown = stack(
+        [
+            w.HTML('<p class="lab-note">Type your guess first.</p>'),
+            w.VBox([echo, w.HTML(_html(answer))]),
+        ]
+    )
+    w.jslink((reveal, "index"), (shown, "selected_index"))
+    return w.VBox([w.HTML(f"<p><b>{question} [{unit}]</b></p>"), _bar(typed, reveal), shown])
+
+
+def _bar(*controls: w.Widget) -> w.Box:
+    return w.Box(
+        list(controls), layout=w.Layout(display="flex", flex_flow="row wrap", width="100%")
+    )
+
+
+def _pair(option: str, reply: Frame, answer: Frame) -> str:
+    return (
+        f'<p class="lab-note">You said: <b>{escape(option)}</b>. {_html(reply)}</p>{_html(answer)}'
+    )
+
+
+def _html(frame: Frame) -> str:
+    if isinstance(frame, str):
+        return frame
+    if not hasattr(frame, "_repr_html_"):
+        raise TypeError(
+            f"a frame is an HTML string, a widget or has _repr_html_, got {type(frame).__name__}"
+        )
+    return frame._repr_html_()
+
+
+def _plain(label: str) -> str:
+    """Labels are typeset by MathJax wherever they hold its delimiters, so they may not."""
+    if "$" in label or "\\(" in label:
+        raise ValueError(f"a label is plain text without $ or \\(, got {label!r}")
+    return label
+
+
+def _same_length(one: Sequence[Any], other: Sequence[Any]) -> None:
+    if len(one) != len(other):
+        raise ValueError(f"as many labels as frames are needed, got {len(other)} for {len(one)}")

@@ -1,0 +1,344 @@
+"""The built pages, read as files: complete, offline, light, alive without a kernel, no errors."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import little_book
+import nbclient
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+from sphinx_external_toc.parsing import parse_toc_yaml
+
+from softmax_lab import svg
+
+ROOT = Path(__file__).resolve().parent.parent
+CHAPTERS = list(parse_toc_yaml(ROOT / "_toc.yml"))
+PAGES = [f"{chapter}.html" for chapter in CHAPTERS] + ["index.html", "search.html", "genindex.html"]
+MAX_HTML = 3_000_000  # bytes of one page: ready in about a second on a laptop
+STATE = "application/vnd.jupyter.widget-state+json"
+VIEW = "application/vnd.jupyter.widget-view+json"
+CONTROLS = re.compile(r"Slider|Play|ToggleButton|RadioButtons|Dropdown|Select|Checkbox|Text|Button")
+
+per_page = pytest.mark.parametrize("page", PAGES)
+
+
+@cache
+def soup(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+@cache
+def models(path: Path) -> dict[str, dict]:
+    """Widget models of a page by id: {"model_name": …, "state": {…}}."""
+    found = soup(path).find("script", type=STATE)
+    return json.loads(found.string)["state"] if found else {}
+
+
+def views(path: Path) -> list[str]:
+    return [json.loads(v.string)["model_id"] for v in soup(path).find_all("script", type=VIEW)]
+
+
+def named(states: dict[str, dict], pattern: str) -> dict[str, dict]:
+    """State of the models whose name matches, by id."""
+    return {k: m["state"] for k, m in states.items() if re.search(pattern, m["model_name"])}
+
+
+def target(reference: str) -> str:
+    return reference.removeprefix("IPY_MODEL_")
+
+
+def links(states: dict[str, dict]) -> list[tuple[str, str, str, str]]:
+    """(source id, trait, target id, trait) of each link in the browser."""
+    ends = [(s["source"], s["target"]) for s in named(states, r"LinkModel$").values()]
+    return [(target(a[0]), a[1], target(b[0]), b[1]) for a, b in ends]
+
+
+# ---- Complete and offline ----
+
+
+@per_page
+def test_page_exists_and_is_light(book_html, page):
+    assert 0 < (book_html / page).stat().st_size <= MAX_HTML
+
+
+def loaded(page: BeautifulSoup) -> list[str]:
+    """Addresses that a browser fetches to show the page; links that a reader may follow are not."""
+    found = [tag["src"] for tag in page.find_all(src=True)]
+    found += [
+        part.split()[0] for tag in page.find_all(srcset=True) for part in tag["srcset"].split(",")
+    ]
+    found += [tag["data"] for tag in page.find_all("object", data=True)]
+    found += [tag["href"] for tag in page.find_all(["link", "use", "image"], href=True)]
+    found += re.findall(r"url\(['\"]?([^'\")]+)", " ".join(str(s) for s in page.find_all("style")))
+    return [address for address in found if not address.startswith(("data:", "#"))]
+
+
+@per_page
+def test_everything_a_page_loads_is_a_local_file(book_html, page):
+    path = book_html / page
+    for address in loaded(soup(path)):
+        parts = urlsplit(address)
+        assert not parts.netloc, f"{page} loads {address}"
+        assert (path.parent / unquote(parts.path)).resolve().is_file(), f"{page} misses {address}"
+
+
+@per_page
+def test_links_within_the_book_lead_somewhere(book_html, page):
+    path = book_html / page
+    for link in soup(path).find_all("a", href=True):
+        parts = urlsplit(link["href"])
+        if parts.scheme or parts.netloc or not (parts.path or parts.fragment):
+            continue
+        there = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+        assert there.is_file(), f"{page} links to {link['href']}"
+        if parts.fragment and there.suffix == ".html":
+            assert soup(there).find(id=unquote(parts.fragment)), f"{page}: no {link['href']}"
+
+
+REMOTE = {
+    ".css": r"@import[^;]*//|url\(\s*['\"]?(?:https?:)?//",
+    ".js": r"(?:fetch|import|importScripts|WebSocket)\(\s*['\"`](?:https?:|wss?:)?//"
+    r"|\.(?:src|href)\s*=\s*['\"`](?:https?:)?//",
+}
+
+
+@pytest.mark.parametrize("suffix", REMOTE)
+def test_scripts_and_styles_name_no_other_host(book_html, suffix):
+    files = list((book_html / "_static").rglob(f"*{suffix}"))
+    assert files
+    for file in files:
+        hit = re.search(REMOTE[suffix], file.read_text(encoding="utf-8"))
+        assert not hit, f"{file.relative_to(book_html)}: {hit[0]}"
+
+
+@per_page
+def test_inline_scripts_name_no_other_host(book_html, page):
+    for script in soup(book_html / page).find_all("script", src=False):
+        if script.get("type") not in (STATE, VIEW):
+            assert not re.search(REMOTE[".js"], script.string or "")
+
+
+# ---- Widgets work without a kernel ----
+
+chapter = pytest.mark.parametrize("page", [f"{chapter}.html" for chapter in CHAPTERS])
+
+
+def test_some_page_has_widgets(book_html):
+    assert any(views(book_html / f"{chapter}.html") for chapter in CHAPTERS)
+
+
+@chapter
+def test_state_view_and_loader_are_there(book_html, page):
+    shown, states = views(book_html / page), models(book_html / page)
+    assert set(shown) <= set(states)
+    sources = [tag["src"] for tag in soup(book_html / page).find_all("script", src=True)]
+    assert any("vendor/html-manager/embed.js" in s for s in sources) == bool(shown)
+
+
+def content(states: dict[str, dict], model: str) -> str:
+    """Everything that a frame can show."""
+    state = states[model]["state"]
+    children = "".join(content(states, target(c)) for c in state.get("children", []))
+    return f"{state.get('value')}{children}"
+
+
+def dead(states: dict[str, dict]) -> list[str]:
+    """What is wrong with the frames and controls of a page that no kernel serves."""
+    wrong = []
+    linked = {end for source, _, aim, _ in links(states) for end in (source, aim)}
+    for model, state in named(states, "StackModel").items():
+        frames = [content(states, target(child)) for child in state["children"]]
+        if len(set(frames)) != len(frames):
+            wrong.append(f"a Stack shows the same frame for two positions: {frames[0][:200]}")
+        if model not in linked:
+            wrong.append("a Stack is linked to no control")
+    for source, trait, aim, aimed in links(states):
+        if aimed == "selected_index" and trait == "index":
+            options = states[source]["state"]["_options_labels"]
+            if len(options) != len(states[aim]["state"]["children"]):
+                wrong.append(f"{len(options)} positions {options} do not match the frames")
+    for model, state in named(states, CONTROLS.pattern).items():
+        if "description" in state and not state.get("disabled") and model not in linked:
+            wrong.append(f"the control {state['description']!r} does nothing without a kernel")
+    return wrong
+
+
+@chapter
+def test_each_position_of_a_control_shows_its_own_frame(book_html, page):
+    assert dead(models(book_html / page)) == []
+
+
+@chapter
+def test_every_widget_has_a_picture_without_javascript(book_html, page):
+    for view in soup(book_html / page).find_all("script", type=VIEW):
+        still = view.find_next_sibling("noscript")
+        assert still is not None
+        assert len(still.get_text(" ", strip=True)) > 80 or still.find("svg")
+
+
+def labels(states: dict[str, dict]) -> list[str]:
+    """Texts that the widget manager shows without typesetting."""
+    found = []
+    for model in states.values():
+        state = model["state"]
+        found += [state.get("description"), state.get("tooltip"), state.get("placeholder")]
+        found += state.get("_options_labels") or []
+        found += [state["value"]] if model["model_name"] == "LabelModel" else []
+    return [label for label in found if label]
+
+
+@chapter
+def test_no_raw_maths_in_labels(book_html, page):
+    assert [s for s in labels(models(book_html / page)) if "$" in s or "\\(" in s] == []
+
+
+def hasty(states: dict[str, dict]) -> list[str]:
+    """Sliders that serve Python, not the browser, and would call it at every pixel of a drag."""
+    linked = {source for source, *_ in links(states)} | {aim for _, _, aim, _ in links(states)}
+    return [
+        state["description"]
+        for model, state in named(states, "Slider").items()
+        if model not in linked and state.get("continuous_update")
+    ]
+
+
+@chapter
+def test_sliders_that_call_python_wait_for_the_end_of_a_drag(book_html, page):
+    assert hasty(models(book_html / page)) == []
+
+
+# ---- No error swallowed, no picture twice ----
+
+
+def errors(notebook) -> list[str]:
+    """Errors in the outputs of an executed notebook, also those that a widget caught."""
+    outputs = [o for cell in notebook.cells for o in cell.get("outputs", [])]
+    held = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
+    outputs += [o for m in held.values() for o in m["state"].get("outputs", [])]
+    return [f"{o['ename']}: {o['evalue']}" for o in outputs if o["output_type"] == "error"]
+
+
+def pictures(outputs: list[dict]) -> list[str]:
+    """Images and drawings of a group of outputs; their ids, which always differ, left out."""
+    data = [output.get("data", {}) for output in outputs]
+    images = [str(d[mime]) for d in data for mime in d if mime.startswith("image/")]
+    html = " ".join(str(d.get("text/html")) for d in data)
+    drawn = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
+    return images + [re.sub(r"\blab\d+", "", drawing) for drawing in drawn]
+
+
+def executed(book_html: Path) -> list[Path]:
+    return sorted((book_html.parent / "jupyter_execute").rglob("*.ipynb"))
+
+
+def test_no_error_hides_in_an_executed_notebook(book_html):
+    assert executed(book_html)
+    for path in executed(book_html):
+        assert errors(nbformat.read(path, as_version=4)) == [], path.name
+
+
+def test_no_output_shows_a_picture_twice(book_html):
+    for path in executed(book_html):
+        notebook = nbformat.read(path, as_version=4)
+        held = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
+        for cell in notebook.cells:
+            shown = pictures(cell.get("outputs", []))
+            assert len(set(shown)) == len(shown), f"{path.name}: {cell.source}"
+        for output in named(held, "^OutputModel").values():
+            assert len(pictures(output["outputs"])) <= 1, path.name
+
+
+@per_page
+def test_no_traceback_is_published(book_html, page):
+    assert "Traceback (most recent call last)" not in (book_html / page).read_text("utf-8")
+    assert not list(book_html.rglob("*.err.log"))
+
+
+SWALLOWED = """
+import ipywidgets as w
+out = w.Output()
+with out:
+    raise RuntimeError("swallowed")
+"""
+
+
+def test_scanner_finds_an_error_that_nbclient_passes():
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(SWALLOWED)])
+    nbclient.NotebookClient(notebook, timeout=60).execute()
+    assert errors(notebook) == ["RuntimeError: swallowed"]
+
+
+def widget(name: str, **state) -> dict:
+    return {"model_name": f"{name}Model", "state": state}
+
+
+def test_scanners_of_widgets_find_dead_and_hasty_controls():
+    states = {
+        "a": widget("HTML", value="same"),
+        "b": widget("HTML", value="same"),
+        "stack": widget("Stack", children=["IPY_MODEL_a", "IPY_MODEL_b"], selected_index=0),
+        "slider": widget("SelectionSlider", description="n", _options_labels=["1", "2", "3"]),
+        "loose": widget("IntSlider", description="$m$", continuous_update=True),
+        "link": widget(
+            "Link",
+            source=["IPY_MODEL_slider", "index"],
+            target=["IPY_MODEL_stack", "selected_index"],
+        ),
+    }
+    assert [complaint.split(":")[0] for complaint in dead(states)] == [
+        "a Stack shows the same frame for two positions",
+        "3 positions ['1', '2', '3'] do not match the frames",
+        "the control '$m$' does nothing without a kernel",
+    ]
+    assert hasty(states) == ["$m$"]
+    assert "$m$" in labels(states)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), little_book.STRICT], ids=["plain", "strict"])
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [("1 / 0", "ZeroDivisionError"), ("import time; time.sleep(9)", "timed out")],
+    ids=["error", "time"],
+)
+def test_a_failing_notebook_fails_the_build(book_html, tmp_path, options, cell, message):
+    done = little_book.build(tmp_path, cell, options=options, timeout=3)
+    assert done.returncode != 0
+    assert message in done.stdout + done.stderr
+
+
+# ---- Figures ----
+
+
+@chapter
+def test_drawings_have_names_and_ids_are_unique(book_html, page):
+    page = BeautifulSoup(str(soup(book_html / page)), "html.parser")
+    for still in page.find_all("noscript"):
+        still.decompose()
+    ids = Counter(tag["id"] for tag in page.select("article [id]"))
+    assert [name for name, times in ids.items() if times > 1] == []
+    for drawing in page.select(".lab-figure svg, .lab-frame svg"):
+        by = drawing.get("aria-labelledby", "").split()
+        assert drawing.get("aria-label") or (by and all(page.find(id=name) for name in by))
+    for image in page.select("article img"):
+        assert image.get("alt"), image
+    for figure in page.select("article figure[id]"):
+        assert figure.select_one(".caption-number"), f"figure {figure['id']} has no number"
+
+
+def test_style_sheet_and_drawings_share_one_palette():
+    sheet = (ROOT / "book" / "_static" / "book.css").read_text("utf-8")
+    root = sheet[: sheet.index('html[data-theme="dark"]')]
+    defined = dict(re.findall(r"--lab-([\w-]+):\s*([^;]+);", root))
+    assert {k: defined[k].upper() for k in svg.PALETTE} == {
+        k: v.upper() for k, v in svg.PALETTE.items()
+    }
+    for level, colour in svg.LEVELS.items():
+        assert defined[level.lower()] == f"var(--lab-{colour})"

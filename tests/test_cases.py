@@ -1,0 +1,124 @@
+"""Failures of comparable software, each with the right answer; `cases.json` names their tests.
+
+Those about numbers are here, run by every registered kernel, with the very inputs of the reports.
+"""
+
+import ast
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softmax_lab import KERNELS, launch, reference
+
+ROOT = Path(__file__).resolve().parent.parent
+CASES = {case["id"]: case for case in json.loads((ROOT / "tests" / "cases.json").read_text())}
+
+every_kernel = pytest.mark.parametrize("name", KERNELS)
+
+
+def run(name, x):
+    return launch(name, np.ascontiguousarray(x, dtype=np.float32), device="cpu")
+
+
+@cache
+def functions(file: str) -> set[str]:
+    tree = ast.parse((ROOT / file).read_text())
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_case_is_held_by_tests_that_exist(case):
+    assert case["tests"]
+    for test in case["tests"]:
+        file, _, function = test.partition("::")
+        assert function in functions(file), f"{case['id']} names {test}, which is not there"
+
+
+@every_kernel
+@pytest.mark.parametrize("cols", [8, 33, 1024, 100_000])
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
+def test_n01_one_finite_value_among_masked_ones(name, cols, place):
+    spot = {"first": 0, "middle": cols // 2, "last": cols - 1}[place]
+    x = np.full((2, cols), -np.inf, "f4")
+    x[0, spot], x[1, 0], x[1, 2] = 10, 1, 2
+    y = run(name, x)
+    assert np.flatnonzero(y[0]).tolist() == [spot] and y[0, spot] == 1
+    assert np.flatnonzero(y[1]).tolist() == [0, 2]
+    assert y[1, [0, 2]] == pytest.approx([0.26894142, 0.73105858], rel=1e-6)
+
+
+@every_kernel
+@pytest.mark.parametrize("cols", [4, 64, 5000])
+def test_n02_rows_without_a_distribution_are_nan_throughout(name, cols):
+    x = np.zeros((4, cols), "f4")
+    x[0] = -np.inf
+    x[1, :4] = [1, np.inf, 2, 0]
+    x[2, :4] = [np.inf, np.inf, 0, 0]
+    x[3, :4] = [0, 1, 2, 3]
+    y = run(name, x)
+    assert np.isnan(y[:3]).all()
+    assert reference.compare(y, x, terms=cols).ok  # equal terms: their roundings add up
+    if cols == 4:
+        assert y[3] == pytest.approx([0.0320586, 0.08714432, 0.23688282, 0.64391426], rel=1e-5)
+
+
+@every_kernel
+def test_n04_large_offsets_keep_the_answer(name):
+    thirds = [0.09003057, 0.24472847, 0.66524096]
+    for row, want in (
+        ([-1e7, -1e7 + 1, -1e7 + 2], thirds),
+        ([-60000, -60001, -60002], thirds[::-1]),
+        ([-1e4, -1e4], [0.5, 0.5]),
+        ([1000, 1001, 1002], thirds),
+        ([3.4e38, -3.4e38, 0], [1, 0, 0]),
+    ):
+        assert run(name, [row])[0] == pytest.approx(want, rel=1e-6)
+
+
+@every_kernel
+def test_n05_one_column_is_one_and_the_tail_survives(name):
+    assert run(name, [[0.7], [88.72284], [-1e30]]).tolist() == [[1], [1], [1]]
+    tail = run(name, [[0, -90]])[0, 1]
+    assert tail == pytest.approx(8.19e-40, rel=1e-2)
+
+
+@every_kernel
+def test_n06_types_not_offered_are_named(name):
+    for dtype in ("float16", "float64"):
+        if dtype not in KERNELS[name].dtypes:
+            with pytest.raises(TypeError, match=dtype):
+                launch(name, np.zeros((1, 512), dtype), device="cpu")
+
+
+@every_kernel
+@pytest.mark.parametrize("cols", [1, 2, 3, 7, 11, 17, 31, 32, 33, 63, 65])
+def test_n07_rows_narrower_than_a_warp(name, cols):
+    same = run(name, np.full((5, cols), -200))
+    assert (same == np.float32(1) / np.float32(cols)).all()
+    x = np.tile(-200 + 0.5 * np.arange(cols), (5, 1)).astype("f4")
+    assert run(name, x) == pytest.approx(reference.softmax(x), rel=1e-5)
+
+
+@pytest.mark.slow
+@every_kernel
+@pytest.mark.parametrize("cols", [12287, 12288, 12289, 65536, 65537, 131072])
+def test_n13_long_rows(name, cols):
+    x = np.tile(np.sin(np.arange(cols)), (2, 1)).astype("f4")
+    assert run(name, x) == pytest.approx(reference.softmax(x), rel=1e-4)
+
+
+@every_kernel
+def test_n17_integers_and_lists_are_refused_by_name(name):
+    # Kernels take what their signature says; the operators on top of them convert.
+    for x, word in (
+        (np.array([[1, 2, 3]], "i4"), "int32"),
+        (np.array([[0, 1, 255]], "u1"), "uint8"),
+        (np.array([[True, False]]), "bool"),
+        (np.array([[1j]], "c8"), "complex64"),
+        ([[1.0, 2.0]], "list"),
+    ):
+        with pytest.raises(TypeError, match=word):
+            launch(name, x, device="cpu")

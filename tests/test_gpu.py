@@ -1,0 +1,603 @@
+"""The GPU path: what is found out without one, and every kernel against the oracle with one."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from softmax_lab import gpu, nvrtc, provenance, records, reference, registry, stopwatch
+from softmax_lab.registry import KERNELS
+
+BUILDS = [
+    pytest.param(kernel, arch, dtype, id=f"{kernel.name}-{arch}-{dtype}")
+    for kernel in (*KERNELS.values(), records.COPY)
+    for arch in nvrtc.ARCHS
+    for dtype in kernel.dtypes
+    if nvrtc.capability(arch) >= kernel.requires
+]
+
+
+@pytest.fixture(scope="module")
+def compiler():
+    """NVRTC and its headers; skips with the reason where they are not installed."""
+    try:
+        nvrtc.include_folders()
+    except nvrtc.ToolkitError as error:
+        pytest.skip(str(error))
+
+
+def python(code: str, *paths: Path, **environment: str) -> str:
+    """Output of a fresh interpreter that looks for modules in `paths` first."""
+    search = [*map(str, paths), str(Path(gpu.__file__).parents[1])]
+    keep = {name: value for name, value in os.environ.items() if name not in environment}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**keep, **environment, "PYTHONPATH": os.pathsep.join(search)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def fake_cupy(tmp_path: Path, text: str) -> Path:
+    (tmp_path / "cupy").mkdir(parents=True)
+    (tmp_path / "cupy" / "__init__.py").write_text(textwrap.dedent(text))
+    return tmp_path
+
+
+# ------------------------------------------------------------------------------ compiling
+
+
+@pytest.mark.parametrize(("kernel", "arch", "dtype"), BUILDS)
+def test_every_kernel_compiles_without_spills(compiler, kernel, arch, dtype):
+    made = gpu.compile(kernel, arch, dtype).checked()
+    assert made.cubin.startswith(b"\x7fELF")
+    assert 8 <= made.registers <= 255
+    assert made.registers * kernel.block <= 65536  # a block's registers must fit a multiprocessor
+    assert made.stack_bytes == 0
+    assert made.shared_bytes <= 48 * 1024
+
+
+def test_the_library_alone_is_enough(compiler, tmp_path):
+    """No CUDA_PATH and no folder that may be written: CuPy's import needs one, kernels do not."""
+    code = """
+        from softmax_lab import gpu, registry
+        for kernel in registry.KERNELS.values():
+            print(gpu.compile(kernel, "sm_90").registers > 0)
+    """
+    (tmp_path / "file").write_text("")  # nobody, not even root, makes a folder below a file
+    home = str(tmp_path / "file")
+    for cache in ("", str(tmp_path / "file" / "cache")):
+        bare = {"CUDA_PATH": "", "CUDA_HOME": "", "HOME": home, "CUPY_CACHE_DIR": cache}
+        assert set(python(code, **bare).split()) == {"True"}
+
+
+def test_unknown_architectures_are_refused_by_name():
+    for arch in ("sm_42", "90", "compute_90", ""):
+        with pytest.raises(ValueError, match=r"sm_75, .*sm_120"):
+            gpu.compile("naive", arch)
+    with pytest.raises(ValueError, match="naive takes float32, got float64"):
+        gpu.compile("naive", "sm_90", "float64")
+    with pytest.raises(ValueError, match="naive"):
+        gpu.compile("no such kernel")
+
+
+def test_a_kernel_is_not_compiled_below_what_it_requires():
+    newer = dataclasses.replace(registry.get("naive"), requires=90)
+    with pytest.raises(ValueError, match="naive needs sm_90 or newer, got sm_80"):
+        gpu.compile(newer, "sm_80")
+
+
+@pytest.mark.parametrize(
+    ("capability", "arch"),
+    [(75, "sm_75"), (80, "sm_80"), (87, "sm_86"), (89, "sm_89"), (90, "sm_90"), (103, "sm_100")],
+)
+def test_code_for_a_device_is_the_newest_it_can_run(capability, arch):
+    assert nvrtc.arch_for(capability) == arch
+
+
+@pytest.mark.parametrize("capability", [52, 70, 110])
+def test_a_device_without_code_is_told_so(capability):
+    with pytest.raises(ValueError, match=f"{capability / 10} is not served"):
+        nvrtc.arch_for(capability)
+
+
+def test_a_spill_is_an_error(compiler):
+    source = """
+        extern "C" __global__ void __launch_bounds__(1024, 2) hungry(float* x, int n) {
+            float a[64];
+            #pragma unroll
+            for (int i = 0; i < 64; ++i) a[i] = x[i * n];
+            __syncthreads();
+            #pragma unroll
+            for (int i = 0; i < 64; ++i) x[i] = a[i] * a[(i + 1) & 63];
+        }
+    """
+    made = nvrtc.compile_source(source, "hungry", "sm_90")
+    assert made.spill_bytes > 0
+    with pytest.raises(gpu.SpillError, match=f"hungry for sm_90 spills {made.spill_bytes} bytes"):
+        made.checked()
+    assert issubclass(gpu.SpillError, ValueError)
+
+
+def test_resources_are_those_of_the_kernel_named(compiler):
+    source = """
+        extern "C" __global__ void small(float* x) { x[threadIdx.x] = 1; }
+        extern "C" __global__ void shared(float* x) {
+            __shared__ float s[128];
+            s[threadIdx.x] = x[threadIdx.x];
+            __syncthreads();
+            x[threadIdx.x] = s[127 - threadIdx.x];
+        }
+    """
+    small, shared = (nvrtc.compile_source(source, name) for name in ("small", "shared"))
+    assert (small.shared_bytes, shared.shared_bytes) == (0, 512)
+    with pytest.raises(ValueError, match="no kernel 'absent'"):
+        nvrtc.compile_source(source, "absent")
+
+
+def test_a_source_that_does_not_compile_shows_the_compilers_words(compiler):
+    with pytest.raises(gpu.CompileError, match=r'broken.cu\(1\): error: .*"oops" is undefined'):
+        nvrtc.compile_source('extern "C" __global__ void broken() { oops; }', "broken")
+
+
+def test_cooperative_groups_and_half_types_find_their_headers(compiler):
+    source = """
+        #include <cooperative_groups.h>
+        #include <cooperative_groups/reduce.h>
+        #include <cuda_bf16.h>
+        #include <cuda_fp16.h>
+        namespace cg = cooperative_groups;
+        extern "C" __global__ void all(float* x, __half* h) {
+            auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+            const float sum = cg::reduce(warp, x[threadIdx.x], cg::plus<float>());
+            h[threadIdx.x] = __float2half(sum);
+        }
+    """
+    assert nvrtc.compile_source(source, "all").registers > 0
+
+
+# ------------------------------------------------------------------------------ what is missing
+
+
+def test_a_missing_library_names_the_command(monkeypatch):
+    pytest.importorskip("cupy_backends.cuda.libs.nvrtc")
+
+    def gone():
+        raise RuntimeError("libnvrtc.so.12 not found")
+
+    monkeypatch.setattr("cupy_backends.cuda.libs.nvrtc", SimpleNamespace(getVersion=gone))
+    nvrtc._library.cache_clear()
+    nvrtc.include_folders.cache_clear()
+    try:
+        with pytest.raises(gpu.ToolkitError, match=r"pip install nvidia-cuda-nvrtc.*CUDA_PATH"):
+            gpu.compile("naive")
+    finally:
+        nvrtc._library.cache_clear()
+        nvrtc.include_folders.cache_clear()
+
+
+@pytest.mark.parametrize("version", [None, 11080])
+def test_missing_headers_name_the_command(compiler, monkeypatch, tmp_path, version):
+    """Headers of another major version are none: their mismatch shows as strange errors later."""
+    if version:
+        (tmp_path / "cuda_runtime_api.h").write_text(f"#define CUDART_VERSION  {version}\n")
+    monkeypatch.setattr(nvrtc, "_places", lambda major: [tmp_path])
+    nvrtc.include_folders.cache_clear()
+    try:
+        with pytest.raises(gpu.ToolkitError, match=r"pip install nvidia-cuda-runtime.*CUDA_PATH"):
+            gpu.compile("naive")
+    finally:
+        nvrtc.include_folders.cache_clear()
+
+
+def test_headers_are_found_through_cuda_path(compiler, monkeypatch, tmp_path):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    include = tmp_path / "include"
+    include.mkdir()
+    major = int(nvrtc.version().split(".")[0])
+    (include / "cuda_runtime_api.h").write_text(f"#define CUDART_VERSION {major * 1000}\n")
+    for name in ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    nvrtc.include_folders.cache_clear()
+    try:
+        assert nvrtc.include_folders()[0] == include
+    finally:
+        nvrtc.include_folders.cache_clear()
+
+
+STATUS = """
+    import numpy as np
+    import softmax_lab
+    from softmax_lab import gpu, reference
+    state = gpu.status()
+    assert not state.available
+    try:
+        gpu.launch("naive", np.ones((2, 3), "float32"))
+    except RuntimeError as error:
+        assert str(error) == state.reason
+    else:
+        raise AssertionError("launched without a GPU")
+    print(state.reason)
+"""
+
+
+def test_status_without_cupy(tmp_path):
+    block = "import sys\n    sys.modules['cupy'] = None"
+    assert python(f"    {block}{STATUS}").startswith("CuPy is not installed: pip install cupy-cuda")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "RuntimeError('bad')",
+        "PermissionError('bad')",
+        "ImportError('libcuda: bad')",
+        "OSError('bad')",
+    ],
+)
+def test_status_with_a_cupy_that_does_not_import(tmp_path, error):
+    said = python(STATUS, fake_cupy(tmp_path, f"raise {error}"))
+    assert said.startswith("CuPy does not import: ")
+    assert error.partition("(")[0] in said
+    assert "bad" in said
+
+
+def test_status_with_a_cupy_that_lacks_a_part(tmp_path):
+    said = python(STATUS, fake_cupy(tmp_path, "import a_part_that_is_not_there"))
+    assert "CuPy does not import" in said
+    assert "a_part_that_is_not_there" in said
+
+
+RUNTIME = """
+    from types import SimpleNamespace
+    class CUDARuntimeError(RuntimeError):
+        pass
+    def count():
+        {count}
+    def fail(*_):
+        raise KeyError("odd")
+    runtime = SimpleNamespace(
+        driverGetVersion=lambda: {driver}, runtimeGetVersion=lambda: 12090, getDeviceCount=count,
+        CUDARuntimeError=CUDARuntimeError, getDeviceProperties=fail)
+    cuda = SimpleNamespace(runtime=runtime, Device=lambda *_: SimpleNamespace(id=0))
+    __version__ = "14"
+"""
+
+
+@pytest.mark.parametrize(
+    ("driver", "count", "words"),
+    [
+        (0, "return 0", "no NVIDIA driver"),
+        (11080, "return 1", "driver is too old: it serves CUDA 11.8, CuPy was built for 12.9"),
+        (13000, "return 0", "no GPU that this process may use"),
+        (12090, "raise CUDARuntimeError('cudaErrorNoDevice')", "may use (cudaErrorNoDevice)"),
+        (12090, "return 1", "does not answer: KeyError: 'odd'"),
+    ],
+)
+def test_status_tells_the_causes_apart(tmp_path, driver, count, words):
+    place = fake_cupy(tmp_path, RUNTIME.format(driver=driver, count=count))
+    assert words in python(STATUS, place)
+
+
+def test_status_where_every_device_is_hidden():
+    said = python(STATUS, CUDA_VISIBLE_DEVICES="")
+    assert any(words in said for words in ("driver", "GPU", "CuPy"))
+
+
+def test_importing_the_package_needs_no_cupy():
+    code = """
+        import sys
+        import softmax_lab, softmax_lab.bench, softmax_lab.profiler
+        print([name for name in sys.modules if name.startswith("cupy")])
+    """
+    assert python(code) == "[]"
+
+
+# ------------------------------------------------------------------------------ arguments
+
+
+def test_arrays_are_checked_before_anything_else():
+    x = np.zeros((4, 6), "float32")
+    with pytest.raises(TypeError, match="x must be float32, got float64"):
+        gpu.launch("naive", x.astype("float64"))
+    with pytest.raises(TypeError, match="got >f4"):
+        gpu.launch("naive", x.astype(">f4"))
+    with pytest.raises(TypeError, match="NumPy or CuPy array, got list"):
+        gpu.launch("naive", x.tolist())
+    with pytest.raises(TypeError, match="naive takes x, got 2 arrays"):
+        gpu.launch("naive", x, x)
+    with pytest.raises(ValueError, match="one matrix"):
+        gpu.launch("naive", x[0])
+    for view in (x.T, x[:, 1:], x[::2], x[:, ::-1], np.broadcast_to(x[0], (3, 6))):
+        with pytest.raises(ValueError, match="C-contiguous"):
+            gpu.launch("naive", view)
+    shifted = np.frombuffer(bytearray(4 * 24 + 1), "float32", 24, offset=1).reshape(4, 6)
+    with pytest.raises(ValueError, match="multiple of 4 bytes"):
+        gpu.launch("naive", shifted)
+
+
+@pytest.mark.parametrize("shape", [(2**31, 0), (0, 2**31)])
+def test_sizes_beyond_an_int_are_refused_not_wrapped(shape):
+    with pytest.raises(ValueError, match=r"2\^31"):
+        gpu.launch("naive", np.empty(shape, "float32"))
+
+
+def test_out_is_checked_like_the_inputs():
+    x = np.zeros((4, 6), "float32")
+    for out, error, match in (
+        (np.zeros((6, 4), "float32"), ValueError, "shape of x"),
+        (np.zeros((4, 6)), TypeError, "out must be float32"),
+        (np.zeros((6, 4), "float32").T, ValueError, "C-contiguous"),
+        (x, ValueError, "overlaps x"),
+        (x.ravel()[:24].reshape(4, 6), ValueError, "overlaps x"),
+    ):
+        with pytest.raises(error, match=match):
+            gpu.launch("naive", x, out=out)
+
+
+def test_arrays_on_two_devices_are_refused_by_name():
+    named = {
+        name: SimpleNamespace(device=SimpleNamespace(id=i)) for i, name in enumerate(("x", "out"))
+    }
+    with pytest.raises(ValueError, match="x on GPU 0, out on GPU 1"):
+        gpu._check_places("naive", named)
+    with pytest.raises(ValueError, match="x on the host"):
+        gpu._check_places("naive", {**named, "x": np.zeros(1)})
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
+def test_a_matrix_without_elements_needs_no_gpu(shape):
+    y = gpu.launch("naive", np.empty(shape, "float32"))
+    assert (y.shape, y.dtype) == (shape, np.float32)
+
+
+def test_sizes_are_passed_as_the_four_byte_ints_that_kernels_declare():
+    kernel = registry.get("naive")
+    arguments = gpu.ordered(kernel, ("x",), "y", {"rows": 3, "cols": np.int64(5)})
+    assert arguments == ("x", "y", 3, 5)
+    assert all(isinstance(size, np.int32) for size in arguments[2:])
+
+
+def test_fitting_selects_by_type_and_capability():
+    assert gpu.fitting(None, "float32", 90) == [
+        kernel for kernel in KERNELS.values() if kernel.requires <= 90
+    ]
+    assert gpu.fitting(None, "float32", 50) == []
+    with pytest.raises(ValueError, match=r"needs compute capability 7.5, this GPU has 5.0"):
+        gpu.fitting(["naive"], "float32", 50)
+    with pytest.raises(ValueError, match="naive takes float32, got bfloat16"):
+        gpu.fitting(["naive"], "bfloat16", 90)
+
+
+def test_a_command_line_keeps_no_folder_of_this_machine():
+    call = ["/some/where/softmax_lab/__main__.py", "bench", "--shapes", "2x3", "/else/y.csv"]
+    assert provenance.command(call) == "python -m softmax_lab bench --shapes 2x3 y.csv"
+    assert provenance.command([]) == "python"
+    assert (
+        provenance.clocks_text([(1755, 3201), (1980, 3201)]) == "SM 1755–1980 MHz, memory 3201 MHz"
+    )
+    assert provenance.clocks_text([]) == "unknown"
+
+
+# ------------------------------------------------------------------------------ on a GPU
+
+SHAPES = (
+    *((5, cols) for cols in (1, 2, 3, 7, 11, 17, 31, 32, 33, 63, 65)),
+    *((rows, 9) for rows in (1, 31, 127, 128, 129, 257)),
+    (257, 1001),
+    (300, 1024),
+    (2, 12289),
+    (1, 65537),
+)
+
+
+@pytest.fixture
+def cupy():
+    return pytest.importorskip("cupy")
+
+
+def check(y, x) -> None:
+    verdict = reference.compare(y.get(), x.get(), dtype=str(x.dtype))
+    assert verdict.ok, verdict.message
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_equal_the_oracle(cupy, name, shape):
+    for inputs in reference.INPUTS:
+        x = cupy.asarray(reference.inputs(inputs, *shape))
+        y = cupy.empty_like(x)
+        y.data.memset_async(0xFF, y.nbytes)
+        assert gpu.launch(name, x, out=y) is y
+        # One thread adds cols / threads terms; where few values repeat, only the certain bound
+        # holds.
+        alone = -(-shape[1] // KERNELS[name].threads_per_row) + KERNELS[name].threads_per_row
+        terms = alone if inputs in reference.REPEATING and shape[1] > 4096 else None
+        verdict = reference.compare(y.get(), x.get(), terms=terms)
+        assert verdict.ok, f"{inputs}: {verdict.message}"
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", KERNELS)
+def test_numpy_goes_there_and_back(name):
+    x = reference.inputs("normal", 37, 100)
+    y = gpu.launch(name, x)
+    assert isinstance(y, np.ndarray)
+    assert reference.compare(y, x).ok
+    out = np.full_like(x, np.nan)
+    assert gpu.launch(name, x, out=out) is out
+    assert np.array_equal(out, y)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", KERNELS)
+def test_results_repeat_to_the_bit(cupy, name):
+    x = cupy.asarray(reference.inputs("normal", 256, 1024))
+    first = gpu.launch(name, x).get().tobytes()
+    assert {gpu.launch(name, x).get().tobytes() for _ in range(20)} == {first}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", KERNELS)
+def test_empty_matrices_leave_no_error_behind(cupy, name):
+    for shape in ((0, 5), (5, 0), (0, 0)):
+        y = gpu.launch(name, cupy.empty(shape, "float32"))
+        assert (y.shape, y.dtype) == (shape, np.float32)
+    x = cupy.asarray(reference.inputs("normal", 3, 5))
+    check(gpu.launch(name, x), x)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", KERNELS)
+def test_views_that_are_not_packed_are_refused(cupy, name):
+    x = cupy.zeros((4, 6), "float32")
+    for view in (x.T, x[:, 1:], x[::2], x[:, ::-1], cupy.broadcast_to(x[0], (3, 6))):
+        with pytest.raises(ValueError, match="C-contiguous"):
+            gpu.launch(name, view)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", KERNELS)
+def test_packed_views_may_start_anywhere(cupy, name):
+    for rows, cols in ((4, 32), (3, 33), (104, 1001)):
+        count = rows * cols
+        buffer = cupy.asarray(reference.inputs("normal", 1, count + 3).ravel())
+        results = cupy.zeros(count + 3, "float32")
+        for shift in (1, 2, 3):
+            x = buffer[shift : shift + count].reshape(rows, cols)
+            y = results[shift : shift + count].reshape(rows, cols)
+            check(gpu.launch(name, x, out=y), x)
+    fresh = cupy.asarray(reference.inputs("normal", 4, 32))
+    check(gpu.launch(name, fresh), fresh)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", KERNELS)
+def test_nothing_is_written_outside_the_output(cupy, name):
+    rows, cols = 37, 101
+    guard = 4096
+    buffer = cupy.asarray(np.full(rows * cols + 2 * guard, 7, "float32"))
+    x = cupy.asarray(reference.inputs("normal", rows, cols))
+    y = buffer[guard : guard + rows * cols].reshape(rows, cols)
+    check(gpu.launch(name, x, out=y), x)
+    around = np.concatenate([buffer[:guard].get(), buffer[guard + rows * cols :].get()])
+    assert (around == 7).all()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_launch_follows_its_stream_and_does_not_wait(cupy, name):
+    """x comes from a long kernel on the same non-blocking stream; nobody waits in between."""
+    long = cupy.asarray(reference.inputs("normal", 8, 1 << 20))
+    x, y = cupy.empty_like(long), cupy.empty_like(long)
+    for each in ("naive", name):
+        gpu.launch(each, cupy.asarray(reference.inputs("normal", 8, 8)))  # loaded before it counts
+    cupy.cuda.Device().synchronize()
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        gpu.launch("naive", long, out=x)
+        gpu.launch(name, x, out=y)
+        still_running = not stream.done
+        stream.synchronize()
+    assert still_running
+    check(y, x)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_launch_can_be_captured(cupy, name):
+    x = cupy.asarray(reference.inputs("normal", 130, 65))
+    y = cupy.empty_like(x)
+    y.data.memset_async(0xFF, y.nbytes)
+    cupy.cuda.Device().synchronize()
+    gpu._FUNCTIONS.clear()  # even a kernel that has to be loaded first
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        stream.begin_capture()
+        gpu.launch(name, x, out=y)
+        graph = stream.end_capture()
+        graph.launch(stream)
+        stream.synchronize()
+    check(y, x)
+
+
+@pytest.mark.gpu
+def test_a_capture_that_fails_says_why_and_can_be_ended(cupy):
+    x = cupy.asarray(reference.inputs("normal", 4, 4))
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        stream.begin_capture()
+        with pytest.raises(RuntimeError, match="give it out="):
+            gpu.launch("naive", x)
+        with pytest.raises(ValueError, match="overlaps"):
+            gpu.launch("naive", x, out=x)
+        stream.end_capture()
+        check(gpu.launch("naive", x), x)
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KERNELS)
+def test_offsets_beyond_two_to_the_31(cupy, name):
+    rows, cols = 2_097_153, 1024
+    free = cupy.cuda.runtime.memGetInfo()[0]
+    if free < 2.2 * rows * cols * 4:
+        pytest.skip(f"needs 19 GB of GPU memory, {free / 1e9:.0f} GB are free")
+    x, y = stopwatch.buffers(rows, cols, "float32", pairs=1)[0]
+    gpu.launch(name, x, out=y)
+    for rows_there in (slice(0, 5), slice(rows // 2, rows // 2 + 5), slice(rows - 5, rows)):
+        check(y[rows_there], x[rows_there])
+    del x, y
+    cupy.get_default_memory_pool().free_all_blocks()
+
+
+@pytest.mark.gpu
+def test_each_device_has_its_own_module_and_result(cupy):
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("needs two GPUs")
+    host = reference.inputs("normal", 64, 100)
+    with cupy.cuda.Device(1):
+        there = cupy.asarray(host)
+    here = cupy.asarray(host)
+    for x in (there, here, there):
+        y = gpu.launch("naive", x)
+        assert y.device == x.device
+        check(y, x)
+    with pytest.raises(ValueError, match="x on GPU 1, out on GPU 0"):
+        gpu.launch("naive", there, out=cupy.empty_like(here))
+
+
+@pytest.mark.gpu
+def test_neither_home_nor_cache_folder_is_needed(tmp_path):
+    (tmp_path / "file").write_text("")
+    code = """
+        from softmax_lab import gpu, reference
+        x = reference.inputs("normal", 37, 100)
+        print(reference.compare(gpu.launch("naive", x), x).ok)
+    """
+    assert python(code, HOME=str(tmp_path / "file"), CUPY_CACHE_DIR="") == "True"
+
+
+@pytest.mark.gpu
+def test_status_and_provenance_describe_the_device(cupy):
+    state = gpu.status()
+    assert state.available
+    assert state.reason == ""
+    assert state.multiprocessors > 0
+    assert state.l2_bytes > 1 << 20
+    about = provenance.collect(0, "a protocol")
+    assert about["GPU"] == state.name
+    assert about["protocol"] == "a protocol"
+    assert all("/" not in value for value in about.values())

@@ -1,0 +1,37 @@
+"""Recorded hardware counters against the emulator: what the addresses decide must be equal."""
+
+import pytest
+
+from softmax_lab import KERNELS, count, records, reference
+
+SHAPES = ((256, 1024), (250, 1001), (32, 65536))
+DECIDED_BY_ADDRESSES = ("load_requests", "load_sectors", "store_requests", "store_sectors")
+DECIDED_BY_THE_SOURCE = ("shuffles", "barriers", "shared_requests", "shared_wavefronts")
+RECORDED = [
+    (name, slug, shape)
+    for name in KERNELS
+    for slug in records.gpus()
+    for shape in SHAPES
+    if any(
+        (row.kernel, row.rows, row.cols) == (name, *shape)
+        for row in records.table("profile", slug).rows
+    )
+]
+
+
+def test_something_is_recorded():
+    assert RECORDED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "slug", "shape"), RECORDED, ids=lambda value: str(value).replace(", ", "x")
+)
+def test_hardware_counts_what_the_emulator_counts(name, slug, shape):
+    measured = records.lookup(name, *shape, gpu=slug).counts
+    counted = count(name, reference.inputs("normal", *shape))
+    for field in DECIDED_BY_ADDRESSES:
+        assert getattr(measured, field) == getattr(counted, field), field
+    for field in DECIDED_BY_THE_SOURCE:
+        if (hardware := getattr(measured, field)) is not None:
+            assert hardware == getattr(counted, field), field

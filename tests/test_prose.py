@@ -1,0 +1,80 @@
+"""Computed sentences and tables: one content as HTML, Markdown and plain text."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from softmax_lab.prose import Table, html, names, plain, say, together
+
+MARKED = r"`a<b` is **bold `x`** & \(N < 8\)"
+
+
+def test_marks_become_html_and_the_rest_is_escaped():
+    assert html(MARKED) == (
+        "<code>a&lt;b</code> is <strong>bold <code>x</code></strong> &amp; "
+        r'<span class="math notranslate nohighlight">\(N &lt; 8\)</span>'
+    )
+    assert html("<script>") == "&lt;script&gt;"
+
+
+def test_one_sentence_three_ways():
+    said = say("`{n}` of {share:%}: **{t:s}**", n=24576, share=0.125, t=None)
+    assert said._repr_html_() == (
+        '<p class="lab-note"><code>24\u202f576</code> of 12.5%: '
+        "<strong>not measured yet</strong></p>"
+    )
+    assert said._repr_markdown_().startswith("`24\u202f576` of 12.5%")
+    assert str(said) == "24\u202f576 of 12.5%: not measured yet"
+    assert plain(MARKED) == "a<b is bold `x` & N < 8"
+
+
+def test_maths_is_dollars_in_markdown():
+    assert say(r"\(4MN\) FLOPs")._repr_markdown_() == "$4MN$ FLOPs"
+
+
+def table() -> Table:
+    rows = (("sum", r"\(MN\)", "262 144"), ("all", "–", "1"))
+    return Table(("phase", "form", "bytes [B]"), rows, frozenset({2}), total=True, note="A note.")
+
+
+def test_table_has_headers_units_and_a_total():
+    root = ET.fromstring(f"<div>{table()._repr_html_()}</div>")
+    heads = root.findall(".//thead/tr/th")
+    assert [head.get("scope") for head in heads] == ["col"] * 3
+    assert [head.get("class") for head in heads] == [None, None, "num"]
+    assert heads[2].find("span").text == "[B]"
+    first, last = root.findall(".//tbody/tr")
+    assert first.find("th").get("scope") == "row"
+    assert (first.get("class"), last.get("class")) == (None, "total")
+    assert root.find("p").text == "A note."
+    assert root.find("div").get("class") == "lab-scroll"
+
+
+def test_table_as_text():
+    assert str(table()).splitlines() == [
+        "phase  form  bytes [B]",
+        "sum    MN      262 144",
+        "all    –             1",
+        "A note.",
+    ]
+    assert "| phase | form | bytes [B] |\n| --- | --- | ---: |" in table()._repr_markdown_()
+
+
+def test_a_ragged_table_is_refused():
+    with pytest.raises(ValueError, match="2 cells"):
+        Table(("a", "b"), (("1", "2"), ("1",)))
+
+
+def test_several_are_one_display():
+    both = together(say("a"), table())
+    assert both._repr_html_() == say("a")._repr_html_() + table()._repr_html_()
+    assert str(both).startswith("a\nphase")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")]
+)
+def test_names(words, said):
+    assert names(words) == said

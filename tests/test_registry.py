@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from softmax_lab import registry
+from softmax_lab.registry import KERNELS, LADDER
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_each_kernel_has_its_source(kernel):
+    text = kernel.path.read_text()
+    assert f"__global__ void {kernel.symbol}(" in text
+    assert 1 <= kernel.block <= 1024
+
+
+def test_every_source_file_is_registered():
+    files = {
+        path
+        for family in ("softmax", "gemv", "sgemm")
+        for path in registry.kernel_folder().glob(f"{family}/*.cu")
+    }
+    assert files == {kernel.path for kernel in KERNELS.values()}
+
+
+def test_ladder_is_the_softmax_part():
+    assert all(kernel.family is registry.SOFTMAX for kernel in LADDER)
+    assert [kernel.name for kernel in LADDER] == [
+        k for k, v in KERNELS.items() if v.family is registry.SOFTMAX
+    ]
+
+
+@pytest.mark.parametrize(("rows", "blocks"), [(1, 1), (128, 1), (129, 2), (2**31 - 1, 2**24)])
+def test_geometry_covers_the_rows(rows, blocks):
+    assert KERNELS["naive"].geometry(rows) == (blocks, 128)
+
+
+def test_get_names_the_kernels():
+    assert registry.get("naive") is KERNELS["naive"]
+    assert registry.get(KERNELS["naive"]) is KERNELS["naive"]
+    with pytest.raises(ValueError, match="no kernel 'x'; there are naive"):
+        registry.get("x")
+
+
+def test_sizes_are_checked():
+    assert registry.checked_sizes((np.int64(3), 4)) == {"rows": 3, "cols": 4}
+    for bad in ((3.0, 4), ("3", 4), (True, 4)):
+        with pytest.raises(TypeError, match="rows must be an integer"):
+            registry.checked_sizes(bad)
+    with pytest.raises(ValueError, match=r"one matrix \(rows, cols\)"):
+        registry.SOFTMAX.shape(np.zeros(3))
+
+
+def test_a_launch_is_checked_before_it_is_made():
+    naive = KERNELS["naive"]
+    assert naive.check(np.zeros((3, 4), "f4")) == {"rows": 3, "cols": 4}
+    for x, error, message in (
+        (np.zeros((3, 4)), TypeError, "naive: x must be float32, got float64"),
+        ([[1.0, 2.0]], TypeError, "NumPy or CuPy array, got list"),
+        (np.zeros((4, 3), "f4").T, ValueError, "C-contiguous"),
+        (np.zeros((4, 6), "f4")[:, 1:], ValueError, "C-contiguous"),
+        (np.broadcast_to(np.zeros(5, "f4"), (3, 5)), ValueError, "C-contiguous"),
+        (np.zeros(4, "f4"), ValueError, r"one matrix \(rows, cols\)"),
+        (np.zeros((1, 2, 3), "f4"), ValueError, r"one matrix \(rows, cols\)"),
+    ):
+        with pytest.raises(error, match=message):
+            naive.check(x)
+    with pytest.raises(TypeError, match="takes x, got 2 arrays"):
+        naive.check(np.zeros((3, 4), "f4"), np.zeros((3, 4), "f4"))
+
+
+def test_rows_longer_than_a_sum_can_take_are_refused():
+    # N06: one fp32 accumulator sticks at 2^24, so a longer row would come out wrong without a word.
+    assert np.float32(2**24) + np.float32(1) == 2**24
+    with pytest.raises(ValueError, match="up to 16777216 columns, got 16777217"):
+        KERNELS["naive"].check(np.empty((1, 2**24 + 1), "f4"))  # pages nobody touches cost nothing
+    assert KERNELS["naive"].max_cols == 2**24

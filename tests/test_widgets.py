@@ -1,0 +1,129 @@
+"""Widgets work without a kernel: every link is a browser's, all that is shown is in the page."""
+
+from __future__ import annotations
+
+import ipywidgets as w
+import pytest
+
+from softmax_lab import frames, widgets
+
+
+def walk(widget):
+    yield widget
+    for child in getattr(widget, "children", ()):
+        yield from walk(child)
+
+
+def find(widget, kind):
+    return [each for each in walk(widget) if type(each) is kind]
+
+
+@pytest.fixture
+def links(monkeypatch):
+    """Pairs that were joined in the browser."""
+    made = []
+    monkeypatch.setattr(w, "jslink", lambda a, b: made.append((a, b)))
+    return made
+
+
+def test_stepper_joins_play_slider_and_frames(links):
+    box = widgets.stepper(["<p>a</p>", "<p>b</p>", "<p>c</p>"])
+    (play,), (slider,), (stack,) = (find(box, k) for k in (w.Play, w.SelectionSlider, w.Stack))
+    assert links == [
+        ((play, "value"), (slider, "index")),
+        ((slider, "index"), (stack, "selected_index")),
+    ]
+    assert (play.min, play.max, stack.selected_index) == (0, 2, 0)
+    assert slider.options == ("1 of 3", "2 of 3", "3 of 3")
+    assert play.description
+    assert slider.description
+
+
+def test_explorer_shows_the_frame_of_each_value(links):
+    lengths = (1, 4, 1024)
+    box = widgets.explorer(lengths, frames.thread_per_row, description="Row length")
+    (stack,) = find(box, w.Stack)
+    shown = [child.value for child in stack.children]
+    for cols, html in zip(lengths, shown, strict=True):
+        assert frames.thread_per_row(cols).alt.split(":")[0] in html
+    assert len(links) == 1
+
+
+def test_frames_share_one_layout_and_one_style():
+    shown = widgets.stack(["<p>a</p>", "<p>b</p>"]).children
+    assert shown[0].layout is shown[1].layout
+    assert shown[0].style is shown[1].style
+
+
+def test_grid_is_a_stack_of_stacks(links):
+    box = widgets.grid(
+        ["a", "b"], [1, 2, 3], lambda r, c: f"<p>{r}{c}</p>", row="Row", col="Column"
+    )
+    outer, *inner = find(box, w.Stack)
+    assert [[c.value for c in s.children] for s in inner] == [
+        ["<p>a1</p>", "<p>a2</p>", "<p>a3</p>"],
+        ["<p>b1</p>", "<p>b2</p>", "<p>b3</p>"],
+    ]
+    assert len(links) == 3
+    assert outer.selected_index == 0
+
+
+def test_prediction_gives_nothing_away_before_the_choice(links):
+    box = widgets.predict("How many?", ["4", "32"], ["no", "yes"], "<p>Counted: 32</p>")
+    (choice,), (stack,) = find(box, w.RadioButtons), find(box, w.Stack)
+    assert choice.index is None
+    assert stack.selected_index is None
+    assert links == [((choice, "index"), (stack, "selected_index"))]
+    for option, reply, child in zip(("4", "32"), ("no", "yes"), stack.children, strict=True):
+        assert f"You said: <b>{option}</b>" in child.value
+        assert reply in child.value
+        assert "Counted: 32" in child.value
+
+
+def test_typed_guess_stays_beside_the_answer(links):
+    box = widgets.guess("What share?", "%", "<p>30%</p>")
+    typed, echo = find(box, w.FloatText)
+    assert ((typed, "value"), (echo, "value")) in links
+    (stack,) = find(box, w.Stack)
+    assert stack.selected_index == 0
+    assert echo in list(walk(stack.children[1]))
+    assert "30%" not in stack.children[0].value
+
+
+@pytest.mark.parametrize("text", ["cost in $", r"\(N\)"])
+def test_labels_hold_no_maths(text):
+    with pytest.raises(ValueError, match="plain text"):
+        widgets.slider([text], "Cost")
+    with pytest.raises(ValueError, match="plain text"):
+        widgets.slider([1, 2], text)
+
+
+def test_too_many_frames_are_refused():
+    with pytest.raises(ValueError, match="400"):
+        widgets.stack(["<p></p>"] * (widgets.MAX_FRAMES + 1))
+    with pytest.raises(ValueError, match="400"):
+        widgets.grid(range(21), range(20), lambda r, c: "", row="Row", col="Column")
+    with pytest.raises(ValueError, match="frames"):
+        widgets.stack([])
+
+
+def test_other_nonsense_is_refused():
+    with pytest.raises(ValueError, match="differ"):
+        widgets.slider([1, 1], "N")
+    with pytest.raises(ValueError, match="labels"):
+        widgets.stepper(["<p></p>"], ["a", "b"])
+    with pytest.raises(TypeError, match="frame"):
+        widgets.stack([3])
+
+
+def test_every_control_has_a_name():
+    boxes = (
+        widgets.stepper(["a", "b"]),
+        widgets.explorer([1, 2], str, description="N"),
+        widgets.predict("?", ["a"], ["b"], "c"),
+        widgets.guess("?", "%", "c"),
+    )
+    controls = (w.Play, w.SelectionSlider, w.RadioButtons, w.FloatText, w.ToggleButtons)
+    found = [each for box in boxes for each in walk(box) if isinstance(each, controls)]
+    assert len(found) == 7
+    assert all(each.description for each in found)
