@@ -104,3 +104,25 @@ def warp_per_row_sectors(rows: int, cols: int, size: int = 4) -> int:
         part = -(-(phase + tail * size) // SECTOR) if tail else 0
         total += alike * (full * whole + part)
     return total
+
+
+def unrolled_warp_per_row(rows: int, cols: int, unroll: int, size: int = 4) -> tuple[int, int]:
+    """(requests, sectors) of a warp-per-row pass whose loop the compiler unrolled `unroll` times.
+
+    Where the last group of trips is a whole one for some lanes and one trip short for the others,
+    the others leave the unrolled body and make their last trips by themselves: `unroll - 1`
+    requests of a row fall in two, and a sector on the seam counts twice.
+    """
+    if rows <= 0 or cols <= 0:
+        return 0, 0
+    trips, tail = -(-cols // WARP), cols % WARP
+    requests, sectors = rows * trips, warp_per_row_sectors(rows, cols, size)
+    if not tail or trips % unroll:
+        return requests, sectors
+    # Every 32nd row starts at the same phase of a sector, and so does the seam behind lane `tail`.
+    seams = sum(
+        -(-(rows - first) // SECTOR)
+        for first in range(min(rows, SECTOR))
+        if (first * cols + tail) * size % SECTOR
+    )
+    return requests + (unroll - 1) * rows, sectors + (unroll - 1) * seams

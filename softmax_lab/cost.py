@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from softmax_lab.coalescing import thread_per_row_sectors
+from softmax_lab.coalescing import thread_per_row_sectors, warp_per_row_sectors
 from softmax_lab.counts import FIELDS, HARDWARE_ONLY, ZERO, Counts
+from softmax_lab.online import FORMS
 
 FUNCTIONS: dict[str, tuple[Callable, str]] = {
     "ceil": (lambda a, b: -(-a // b), r"\left\lceil {0}/{1} \right\rceil "),
     "min": (min, r"\min({0}, {1})"),
+    "lg": (lambda a: a.bit_length() - 1, r"\log_2 {0}"),
     "S": (thread_per_row_sectors, r"S({0}, {1})"),
+    "V": (warp_per_row_sectors, r"V({0}, {1})"),
 }
 """Functions a formula may call: how to evaluate and how to typeset them. `ceil(a, b)` is ⌈a/b⌉ on
 integers; `S(M, N)` the sectors of one thread-per-row pass (`coalescing.thread_per_row_sectors`)."""
@@ -130,8 +133,12 @@ _STORE_ROWS = {
     "store_sectors": "S(M, N)",
 }
 
+_GUARD = Phase("guard", {"branches": "ceil(M, B)*ceil(B, W)", "diverged": "min(1, M % W)"})
+"""`if (row >= rows) return;`: met by every warp of the grid, split by the one that ends inside a
+warp."""
+
 NAIVE_EXECUTED = (
-    Phase("guard", {"branches": "ceil(M, B)*ceil(B, W)", "diverged": "min(1, M % W)"}),
+    _GUARD,
     Phase("maximum", _walk_rows(compare="M*N")),
     Phase("sum", _walk_rows(sub="M*N", exp="M*N", add="M*N")),
     Phase("write", _walk_rows(sub="M*N", exp="M*N", div="M*N") | _STORE_ROWS),
@@ -148,6 +155,91 @@ NAIVE_TEXTBOOK = (
 )
 """The useful work of three passes: N - 1 comparisons and additions a row (arithmetic and bytes
 only)."""
+
+
+def _step(form: str, updates: str) -> dict[str, str]:
+    """Arithmetic of an online pass over all elements: `form` as in `online.FORMS`, `updates` the
+    symbol of its rises."""
+    common = {"compare": "M*N", "add": "M*N"}
+    match form:
+        case "branch":
+            return common | {"sub": "M*N", "exp": "M*N", "mul": updates, "updates": updates}
+        case "rescale":
+            return common | {
+                "sub": f"M*N + {updates}",
+                "exp": f"M*N + {updates}",
+                "mul": updates,
+                "updates": updates,
+            }
+    return common | {"sub": "2*M*N", "exp": "2*M*N", "mul": "M*N"}
+
+
+_SHARE = {"sub": "M*N", "exp": "M*N", "div": "M*N"}
+"""exp(x - max) / sum for every element."""
+
+
+def _online(form: str) -> tuple[Phase, ...]:
+    contract = (Phase("contract", {"compare": "M"}),) if form == "branch" else ()
+    branches = {} if form == "branchfree" else {"branches": "ceil(M, W)*N", "diverged": "D"}
+    return (
+        _GUARD,
+        Phase("online pass", _walk_rows(**_step(form, "R"), **branches)),
+        *contract,
+        Phase("write", _walk_rows(**_SHARE) | _STORE_ROWS),
+    )
+
+
+ONLINE_EXECUTED = {form: _online(form) for form in FORMS}
+"""The online kernels by form. `contract` is the test for +inf that makes such a row NaN throughout;
+the other forms, and the correction of a warp, meet exp(inf - inf) = NaN and need none."""
+
+ONLINE_TEXTBOOK = (
+    Phase("online pass", {**_step("branch", "R"), "load_bytes": "E*M*N"}),
+    Phase("write", {**_SHARE, "load_bytes": "E*M*N", "store_bytes": "E*M*N"}),
+)
+"""4MN + R FLOPs, 2MN exponentials, 12MN bytes: the branch form is the one that does no work
+twice."""
+
+_WARP_LOADS = {
+    "load_bytes": "E*M*N",
+    "load_useful_bytes": "E*M*N",
+    "load_requests": "M*ceil(N, W)",
+    "load_sectors": "V(M, N)",
+}
+_WARP_STORES = {
+    "store_bytes": "E*M*N",
+    "store_useful_bytes": "E*M*N",
+    "store_requests": "M*ceil(N, W)",
+    "store_sectors": "V(M, N)",
+}
+
+
+def _warp(form: str) -> tuple[Phase, ...]:
+    return (
+        Phase("guard", {"branches": "M"}),
+        Phase(
+            "online pass",
+            _WARP_LOADS | _step(form, "R_T") | {"branches": "M*ceil(N, W)", "diverged": "D"},
+        ),
+        Phase("maximum of the row", {"compare": "M*W*lg(W)", "shuffles": "M*(lg(W) + 1)"}),
+        Phase("correction", {"sub": "M*W", "exp": "M*W", "mul": "M*W"}),
+        Phase("sum of the row", {"add": "M*W*lg(W)", "shuffles": "M*(lg(W) + 1)"}),
+        Phase("write", _SHARE | _WARP_LOADS | _WARP_STORES),
+    )
+
+
+WARP_EXECUTED = {form: _warp(form) for form in ("branch", "rescale")}
+"""One warp per row: every lane of a tree level adds and compares, useful or not."""
+
+WARP_TEXTBOOK = (
+    *ONLINE_TEXTBOOK[:1],
+    Phase("maximum of the row", {"compare": "M*(W - 1)", "shuffles": "M*(lg(W) + 1)"}),
+    Phase("correction", {"sub": "M*W", "exp": "M*W", "mul": "M*W"}),
+    Phase("sum of the row", {"add": "M*(W - 1)", "shuffles": "M*(lg(W) + 1)"}),
+    *ONLINE_TEXTBOOK[1:],
+)
+"""The useful work: a tree over W lanes needs W - 1 operations; R is that of one walk over the
+row."""
 
 TEXTBOOK_FIELDS = (
     *("add", "sub", "mul", "div", "f64", "exp", "log", "compare", "updates"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -65,8 +66,25 @@ def excerpt(name: str, tag: str | None = None) -> Excerpt:
     open and close once.
     """
     kernel = registry.get(name)
-    lines = list(enumerate(kernel.path.read_text(encoding="utf-8").splitlines(), start=1))
-    file = f"kernels/{kernel.family.name}/{kernel.path.name}"
+    return _cut(kernel.path, f"kernels/{kernel.family.name}/{kernel.path.name}", tag)
+
+
+def shared(tag: str | None = None, header: str = "common.cuh") -> Excerpt:
+    """The lines of a header that kernels share, by tag as in `excerpt`."""
+    return _cut(registry.kernel_folder() / header, f"kernels/{header}", tag)
+
+
+def source_line(name: str, file: str, number: int) -> str:
+    """One line of kernel `name`'s file, or of a header it includes, without its indentation and
+    comment."""
+    folder = registry.get(name).path.parent
+    path = next(path for path in (folder / file, folder.parent / file) if path.is_file())
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return lines[number - 1].partition("//")[0].strip()
+
+
+def _cut(path: Path, file: str, tag: str | None) -> Excerpt:
+    lines = list(enumerate(path.read_text(encoding="utf-8").splitlines(), start=1))
     if tag == "head":
         end = next(k for k, (_, line) in enumerate(lines) if not line.startswith("//"))
         return Excerpt(file, tuple(lines[:end]))

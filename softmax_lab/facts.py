@@ -44,6 +44,35 @@ class Gpu:
         return f"sm_{self.compute_capability}"
 
 
+@dataclass(frozen=True)
+class Multiprocessor:
+    """What one multiprocessor can hold at a time, and in what portions it deals it out.
+
+    `shared_bytes` [B] of all blocks together; a block also takes `reserved_bytes` [B] for the
+    system. Registers go to warps by 256.
+    """
+
+    warps: int
+    blocks: int
+    shared_bytes: int
+    reserved_bytes: int = 1024
+    registers: int = 65536
+    register_portion: int = 256
+    shared_portion: int = 128
+
+
+_KIB = 1 << 10
+MULTIPROCESSORS = {
+    75: Multiprocessor(32, 16, 64 * _KIB, reserved_bytes=0, shared_portion=256),
+    80: Multiprocessor(64, 32, 164 * _KIB),
+    86: Multiprocessor(48, 16, 100 * _KIB),
+    89: Multiprocessor(48, 24, 100 * _KIB),
+    90: Multiprocessor(64, 32, 228 * _KIB),
+    100: Multiprocessor(64, 32, 228 * _KIB),
+    120: Multiprocessor(48, 24, 100 * _KIB),
+}
+"""Limits by compute capability (CUDA C++ Programming Guide, "Technical Specifications")."""
+
 _MIB = 1 << 20
 GPUS = {
     gpu.slug: gpu

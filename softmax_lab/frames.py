@@ -53,7 +53,7 @@ def thread_per_row(cols: int, column: int = 0, lanes: int = WARP) -> Svg:
     alt = note.replace("<b>", "").replace("</b>", "")
     body = [
         text(8, 22, f"one warp, one load: lane l reads x[l · {number(cols)}{offset}]"),
-        *_warp(8, 34, lanes),
+        *warp_row(8, 34, lanes),
     ]
     body.append(
         text(
@@ -67,8 +67,8 @@ def thread_per_row(cols: int, column: int = 0, lanes: int = WARP) -> Svg:
         x, y = 8 + slot % _PER_ROW * _BOX, 98 + slot // _PER_ROW * _STEP_Y
         if slot < len(touched):
             users = list(touched.values())[slot]
-            body += _sector(x, y + 18, {place for _, place in users})
-            body.append(text(x, y + 14, _lanes(lane for lane, _ in users), size=15))
+            body += sector_box(x, y + 18, {place for _, place in users})
+            body.append(text(x, y + 14, lane_list(lane for lane, _ in users), size=15))
         else:
             body.append(rect(x, y + 18, FLOATS * CELL, CELL, "none", LINE, stroke_dasharray="2 4"))
     height = 98 + WARP // _PER_ROW * _STEP_Y + 4
@@ -121,7 +121,8 @@ def _bars(x: float, width: float, values: np.ndarray, labels: list[str], name: s
     return [*out, f'<path d="M{x} {zero:g}h{width}" stroke="currentColor"/>']
 
 
-def _warp(x: float, y: float, lanes: int) -> list[str]:
+def warp_row(x: float, y: float, lanes: int) -> list[str]:
+    """A warp as a row of 32 squares at (x, y), the first `lanes` of them active."""
     squares = [rect(x + 22 * lane, y, CELL, CELL, colour(_USEFUL)) for lane in range(lanes)]
     idle = [rect(x + 22 * lane, y, CELL, CELL, "none", LINE) for lane in range(lanes, WARP)]
     ends = [text(x, y + 36, "lane 0", size=15)]
@@ -130,7 +131,8 @@ def _warp(x: float, y: float, lanes: int) -> list[str]:
     return squares + idle + ends
 
 
-def _sector(x: float, y: float, used: set[int]) -> list[str]:
+def sector_box(x: float, y: float, used: set[int]) -> list[str]:
+    """A sector as a box of 8 floats at (x, y): `used` places solid, the others hatched."""
     cells = []
     for place in range(FLOATS):
         ground = colour(_USEFUL) if place in used else HATCH
@@ -138,7 +140,7 @@ def _sector(x: float, y: float, used: set[int]) -> list[str]:
     return [*cells, rect(x, y, CELL * FLOATS, CELL, "none", "currentColor", stroke_width="1.5")]
 
 
-def _lanes(lanes) -> str:
+def lane_list(lanes) -> str:
     """`lane 3` or `lanes 8–15`: consecutive numbers are written as ranges."""
     lanes = sorted(lanes)
     runs = []

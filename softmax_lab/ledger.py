@@ -3,12 +3,13 @@ subtracts them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
-from softmax_lab import cost, emulator, gpu, records, reference, registry
+from softmax_lab import cost, emulator, gpu, online, records, reference, registry
 from softmax_lab.counts import FIELDS, ZERO, Counts
 from softmax_lab.facts import ITEMSIZE, WARP
 from softmax_lab.registry import Kernel
@@ -21,30 +22,53 @@ def derive(name: str, *shape_or_arrays, form: str = "executed", dtype: str = "fl
 
     `executed` is what the kernel does and equals `count` to the unit; `textbook` is the useful
     work, and leaves requests, sectors and branches unknown. Raises ValueError for an unknown
-    kernel, form or size.
+    kernel, form or size, and TypeError for what is neither integers nor an array it takes.
     """
     kernel = registry.get(name)
     if form not in FORMS:
         raise ValueError(f"form is one of {', '.join(FORMS)}, got {form!r}")
     sizes = _sizes(kernel, shape_or_arrays)
+    x = None
     if len(shape_or_arrays) == 1:
-        dtype = str(getattr(shape_or_arrays[0], "dtype", dtype))
+        x = shape_or_arrays[0]
+        x = x if isinstance(x, np.ndarray) else x.get()  # CuPy's, copied to the host
+        dtype = str(x.dtype)
     if not all(sizes.values()):
         counts = ZERO  # nothing is launched for an empty matrix
     else:
-        counts = cost.evaluate(getattr(kernel, form), symbols(kernel, sizes, dtype).__getitem__)
+        counts = cost.evaluate(getattr(kernel, form), symbols(kernel, sizes, dtype, x))
     return _textbook_only(counts) if form == "textbook" else counts
 
 
-def symbols(kernel: Kernel, sizes: dict[str, int], dtype: str = "float32") -> dict[str, int]:
-    """The values of the symbols that a kernel's formulas use (M, N, B, W, E)."""
-    return {
-        "M": sizes["rows"],
-        "N": sizes["cols"],
-        "B": kernel.block,
-        "W": WARP,
-        "E": ITEMSIZE[dtype],
-    }
+def symbols(
+    kernel: Kernel, sizes: dict[str, int], dtype: str = "float32", x: np.ndarray | None = None
+) -> Callable[[str], float]:
+    """What the symbols of a kernel's formulas stand for (see `cost`), as a function of the symbol.
+
+    R, R_T and D are data: exact for x, for sizes alone their expected values on independent
+    continuous data.
+    """
+    rows, cols, threads = sizes["rows"], sizes["cols"], kernel.threads_per_row
+    plain = {"M": rows, "N": cols, "B": kernel.block, "W": WARP, "E": ITEMSIZE[dtype]}
+
+    def lookup(symbol: str) -> float:
+        match symbol:
+            case "R" | "R_T":
+                walkers = 1 if symbol == "R" else threads
+                return (
+                    online.expected_updates(rows, cols, walkers)
+                    if x is None
+                    else online.updates(x, walkers)
+                )
+            case "D":
+                return (
+                    online.expected_diverged(rows, cols, threads)
+                    if x is None
+                    else online.diverged(x, threads)
+                )
+        return plain[symbol]
+
+    return lookup
 
 
 def count(name: str, *arrays) -> Counts:
@@ -100,7 +124,11 @@ def launch(name: str, *arrays, device: str = "auto"):
 @dataclass(frozen=True)
 class Ledger:
     """One kernel at one shape, in columns that subtract. `measured` is None where nothing is
-    recorded."""
+    recorded.
+
+    `matrix` is the data that were counted: R and D in the derived columns are theirs, or expected
+    values where nothing was counted.
+    """
 
     kernel: Kernel
     rows: int
@@ -111,6 +139,11 @@ class Ledger:
     counted: Counts | None
     measured: records.Measured | None
     not_measured: str = ""
+    matrix: np.ndarray | None = field(default=None, repr=False, compare=False)
+
+    def symbol(self, name: str) -> float:
+        """What a symbol of the kernel's formulas stands for here."""
+        return symbols(self.kernel, {"rows": self.rows, "cols": self.cols}, x=self.matrix)(name)
 
     @property
     def surplus(self) -> Counts:
@@ -121,15 +154,15 @@ class Ledger:
         """Fields where executed, counted and hardware differ: name → (executed, counted,
         measured)."""
         out = {}
-        for field in FIELDS:
+        for name in FIELDS:
             derived, counted = (
-                getattr(self.executed, field),
-                getattr(self.counted or Counts(), field),
+                getattr(self.executed, name),
+                getattr(self.counted or Counts(), name),
             )
-            hardware = getattr(self.measured.counts, field) if self.measured else None
+            hardware = getattr(self.measured.counts, name) if self.measured else None
             values = {value for value in (derived, counted, hardware) if value is not None}
             if len(values) > 1:
-                out[field] = (derived, counted, hardware)
+                out[name] = (derived, counted, hardware)
         return out
 
 
@@ -138,10 +171,10 @@ def ledger(name: str, rows: int, cols: int, *, counted: bool = True, seed: int =
     count."""
     kernel = registry.get(name)
     sizes = registry.checked_sizes((rows, cols))
-    values = symbols(kernel, sizes)
-    phases = tuple(
-        (phase.name, cost.evaluate((phase,), values.__getitem__)) for phase in kernel.executed
-    )
+    x = reference.inputs("normal", rows, cols, seed) if counted else None
+    given = (rows, cols) if x is None else (x,)
+    values = symbols(kernel, sizes, x=x)
+    phases = tuple((phase.name, cost.evaluate((phase,), values)) for phase in kernel.executed)
     try:
         measured, why = measure(name, rows, cols), ""
     except LookupError as missing:
@@ -151,11 +184,12 @@ def ledger(name: str, rows: int, cols: int, *, counted: bool = True, seed: int =
         rows=rows,
         cols=cols,
         phases=phases,
-        textbook=derive(name, rows, cols, form="textbook"),
-        executed=derive(name, rows, cols),
+        textbook=derive(name, *given, form="textbook"),
+        executed=derive(name, *given),
         counted=_counted(name, rows, cols, seed) if counted else None,
         measured=measured,
         not_measured=why,
+        matrix=x,
     )
 
 
@@ -164,10 +198,11 @@ def _counted(name: str, rows: int, cols: int, seed: int) -> Counts:
     return count(name, reference.inputs("normal", rows, cols, seed))
 
 
-def _sizes(kernel: Kernel, shape_or_arrays) -> dict[str, int]:
-    if all(isinstance(each, (int, np.integer)) for each in shape_or_arrays) and shape_or_arrays:
-        return registry.checked_sizes(shape_or_arrays)
-    return kernel.family.shape(*shape_or_arrays)
+def _sizes(kernel: Kernel, given: tuple) -> dict[str, int]:
+    """Sizes from (rows, cols), or from arrays that the kernel takes."""
+    if all(np.ndim(each) == 0 for each in given):
+        return registry.checked_sizes(given)
+    return kernel.check(*given)
 
 
 def _textbook_only(counts: Counts) -> Counts:

@@ -73,7 +73,7 @@ def roofline(
         axis.set_major_formatter(FuncFormatter(lambda v, _, write=write: write(v)))
     axes.grid(color=GRID, linewidth=0.7)
     for rank, roof in enumerate(sorted(roofs, key=lambda roof: -roof.bandwidth)):
-        _draw_roof(axes, roof, flat, left, right, above=rank == 0)
+        _draw_roof(axes, roof, flat, left, right, shown, above=rank == 0)
     if peak:
         label = f"{scaled(peak, 'FLOP/s')} FP32 peak, {peak_source}"
         axes.annotate(
@@ -143,7 +143,14 @@ def traffic(
 
 
 def _draw_roof(
-    axes: Axes, roof: Roof, peak: float, left: float, right: float, *, above: bool
+    axes: Axes,
+    roof: Roof,
+    peak: float,
+    left: float,
+    right: float,
+    points: Sequence[model.Point],
+    *,
+    above: bool,
 ) -> None:
     corner = min(peak / roof.bandwidth, right)
     start, top = left * roof.bandwidth, corner * roof.bandwidth
@@ -157,7 +164,9 @@ def _draw_roof(
     )
     (x0, y0), (x1, y1) = axes.transData.transform([(left, start), (corner, top)])
     turn = math.degrees(math.atan2(y1 - y0, x1 - x0))
-    place = left * (corner / left) ** (0.66 if above else 0.7)
+    places = [left * (corner / left) ** (f if above else g) for f, g in ((0.66, 0.7), (0.24, 0.22))]
+    crowd = [sum(abs(math.log10(p.intensity / place)) < 0.75 for p in points) for place in places]
+    place = places[crowd.index(min(crowd))]
     axes.annotate(
         f"{scaled(roof.bandwidth, 'B/s')} {roof.label}",
         (place, place * roof.bandwidth),
@@ -178,6 +187,7 @@ def _draw_points(
     pairs = sorted(
         zip(points, heights, strict=True), key=lambda pair: (pair[0].label, pair[0].intensity)
     )
+    crowded = False  # names of neighbours stand above and below in turn
     for i, (point, height) in enumerate(pairs):
         place, timed, ground = (
             (point.intensity, height),
@@ -188,7 +198,8 @@ def _draw_points(
             axes.plot([point.intensity] * 2, [bottom, height], color=ground, lw=3, ls=(0, (2, 1)))
         axes.plot(*place, "o", ms=13, mfc=ground, mec=INK, mew=1.2)
         before = pairs[i - 1][0] if i else point
-        crowded = before.label == point.label and 1 < point.intensity / before.intensity < 1.7
+        near = before.label == point.label and 1 < point.intensity / before.intensity < 1.7
+        crowded = near and not crowded
         under = {
             "xytext": (0, 11 if crowded else -11),
             "ha": "center",

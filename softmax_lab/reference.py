@@ -63,9 +63,9 @@ def compare(y, x, *, dtype: str = "float32", terms: int | None = None) -> Verdic
 
     Allowed at element i: (8 + |x_i - max| + 4·√cols) roundings of float32, because x_i - max is
     rounded once and its error comes out of exp multiplied by itself, and one more rounding of
-    `dtype` on writing. NaN must stand exactly where the contract puts it. `terms`, the additions of
-    one thread, allows one rounding for each instead of 4·√cols: the certain bound, for `REPEATING`
-    inputs. Raises ValueError when the shapes differ.
+    `dtype` on writing. NaN must stand exactly where the contract puts it. `terms`, the roundings in
+    one thread's sum, is allowed instead of 4·√cols: the certain bound, for `BIASED` inputs. Raises
+    ValueError when the shapes differ.
     """
     x, y = np.asarray(x), np.asarray(y)
     if x.ndim != 2 or x.shape != y.shape:
@@ -160,9 +160,10 @@ INPUTS: dict[str, Callable[[int, int, np.random.Generator], np.ndarray]] = {
 """Inputs by name, f(rows, cols, rng) → (rows, cols): every kernel is checked on all of them."""
 
 
-REPEATING = ("position", "negative", "offset")
-"""Inputs of few distinct values: the same rounding falls the same way again and again, so the error
-of a long fp32 sum grows with its length and not with the root of it."""
+BIASED = ("position", "negative", "offset", "rising")
+"""Inputs whose roundings fall the same way again and again, so that the error of a long fp32 sum
+grows with its length and not with the root of it: few distinct values, or a maximum that rises at
+every step and makes the online recurrence multiply by one more rounded factor."""
 
 
 def inputs(name: str, rows: int, cols: int, seed: int = 0) -> np.ndarray:

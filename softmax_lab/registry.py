@@ -166,6 +166,15 @@ SOFTMAX = Family(
     oracle=reference.softmax,
 )
 
+
+def _thread_per_row(name: str, executed: tuple[cost.Phase, ...], title: str) -> Kernel:
+    return Kernel(name, SOFTMAX, 128, 1, ("float32",), 75, executed, cost.ONLINE_TEXTBOOK, title)
+
+
+def _warp_per_row(name: str, executed: tuple[cost.Phase, ...], title: str) -> Kernel:
+    return Kernel(name, SOFTMAX, 1, 32, ("float32",), 75, executed, cost.WARP_TEXTBOOK, title)
+
+
 _ALL = (
     Kernel(
         name="naive",
@@ -178,6 +187,11 @@ _ALL = (
         textbook=cost.NAIVE_TEXTBOOK,
         title="three passes",
     ),
+    _thread_per_row("online", cost.ONLINE_EXECUTED["branch"], "online"),
+    _thread_per_row("online_rescale", cost.ONLINE_EXECUTED["rescale"], "online, rescale then add"),
+    _thread_per_row("online_branchfree", cost.ONLINE_EXECUTED["branchfree"], "online, branch-free"),
+    _warp_per_row("warp", cost.WARP_EXECUTED["branch"], "one warp per row"),
+    _warp_per_row("warp_rescale", cost.WARP_EXECUTED["rescale"], "one warp per row, as published"),
 )
 
 KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in _ALL}

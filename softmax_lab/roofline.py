@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from softmax_lab.counts import Counts
-from softmax_lab.facts import SECTOR, gpu_for
+from softmax_lab.facts import MULTIPROCESSORS, SECTOR, WARP, gpu_for
 
 LEVELS = ("L1", "L2", "DRAM")  # from the multiprocessor outwards
 
@@ -42,6 +42,81 @@ def floor_time(moved: float, bandwidth: float, flops: float = 0, peak: float = m
     if moved < 0 or flops < 0:
         raise ValueError(f"bytes and FLOPs are 0 or more, got {moved} and {flops}")
     return max(moved / bandwidth, flops / peak)
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """Warps that a multiprocessor holds at a time, of how many, and what keeps it from more.
+
+    `limits` gives the blocks that each resource alone would allow; `limited_by` names those that
+    allow the fewest.
+    """
+
+    blocks: int
+    warps: int
+    most_warps: int
+    limits: Mapping[str, int]
+
+    @property
+    def share(self) -> float:
+        """Resident warps over the most there can be; 1 is full."""
+        return self.warps / self.most_warps
+
+    @property
+    def limited_by(self) -> tuple[str, ...]:
+        """The resources that run out first."""
+        return tuple(name for name, blocks in self.limits.items() if blocks == self.blocks)
+
+
+def occupancy(
+    compute_capability: int,
+    threads: int,
+    registers: int,
+    shared_bytes: int = 0,
+    blocks_there_are: float = math.inf,
+) -> Occupancy:
+    """Blocks of `threads` threads, `registers` a thread and `shared_bytes` [B] that fit on one
+    multiprocessor at a time; `blocks_there_are` is the launch's share of it, if that is fewer.
+
+    Raises ValueError for an unknown compute capability or a block that no launch may have.
+    """
+    if compute_capability not in MULTIPROCESSORS:
+        known = ", ".join(map(str, MULTIPROCESSORS))
+        raise ValueError(f"compute capability is one of {known}, got {compute_capability}")
+    if not 1 <= threads <= 1024 or not 0 <= registers <= 255 or shared_bytes < 0:
+        raise ValueError(
+            "a block has 1 to 1024 threads of up to 255 registers and no negative shared memory, "
+            f"got {threads}, {registers}, {shared_bytes}"
+        )
+    chip = MULTIPROCESSORS[compute_capability]
+    warps = -(-threads // WARP)
+    of_a_warp = _portions(registers * WARP, chip.register_portion)
+    of_a_block = _portions(shared_bytes + chip.reserved_bytes, chip.shared_portion)
+    limits = {"warps": chip.warps // warps, "blocks": chip.blocks}
+    if of_a_warp:
+        limits["registers"] = chip.registers // of_a_warp // warps
+    if of_a_block:
+        limits["shared memory"] = chip.shared_bytes // of_a_block
+    if blocks_there_are < min(limits.values()):
+        limits["launch"] = math.ceil(blocks_there_are)
+    fit = min(limits.values())
+    return Occupancy(fit, fit * warps, chip.warps, limits)
+
+
+def bytes_in_flight(warps: int, loads: int, size: int = 4, multiprocessors: int = 1) -> int:
+    """Bytes asked for and not yet there [B] when every lane of `warps` warps on each of
+    `multiprocessors` waits for `loads` independent loads of `size` bytes."""
+    return warps * WARP * loads * size * multiprocessors
+
+
+def bytes_needed(bandwidth: float, latency: float) -> float:
+    """Bytes [B] in flight that sustain `bandwidth` [B/s] at `latency` [s]: Little's law."""
+    _positive(bandwidth=bandwidth, latency=latency)
+    return bandwidth * latency
+
+
+def _portions(amount: int, portion: int) -> int:
+    return -(-amount // portion) * portion
 
 
 def rate(amount: float, seconds: float) -> float:

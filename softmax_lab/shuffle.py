@@ -120,6 +120,7 @@ def reduce(
     held = np.array(values, dtype=np.float32)  # a copy: the registers change
     lanes = held.size
     rounds = []
+    unknown = np.zeros(lanes, dtype=bool)  # what is undefined once stays so
     offset = lanes // 2
     while offset:
         moved = shuffle("down" if how == "down" else "xor", held, offset, mask=mask)
@@ -127,9 +128,11 @@ def reduce(
         received = np.asarray(moved.after, dtype=np.float32)
         with np.errstate(invalid="ignore"):
             combined = OPERATORS[operator](held[acting], received[acting])
-        # fmax would hide an undefined value behind a number; the flag and NaN must survive.
-        lost = np.asarray(moved.undefined)[acting]
+        # fmax would hide an undefined value behind a number; NaN must survive.
+        sources = [moved.source[lane] for lane in acting]
+        lost = np.asarray(moved.undefined)[acting] | unknown[acting] | unknown[sources]
         held[acting] = np.where(lost, np.nan, combined)
+        unknown[acting] = lost
         meaningful = tuple(range(offset)) if how == "down" else tuple(range(lanes))
         rounds.append(Round(moved, operator, _floats(held), meaningful, offset, len(acting)))
         offset //= 2

@@ -13,7 +13,7 @@ from softmax_lab.counts import FIELDS, HARDWARE_ONLY, Counts
 from softmax_lab.excerpts import excerpt
 from softmax_lab.facts import ITEMSIZE
 from softmax_lab.findings import WORDS, measured
-from softmax_lab.ledger import Ledger, symbols
+from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, Table, names, say
 from softmax_lab.runs import about, shape
 from softmax_lab.units import MISSING, number, percent
@@ -68,7 +68,7 @@ def phases(book: Ledger, fields: Sequence[str]) -> Table:
 def textbook_differences(book: Ledger) -> Table:
     """Phase by phase, the counts for which the kernel does not do what the textbook says."""
     useful = {phase.name: phase for phase in book.kernel.textbook}
-    values = _symbols(book)
+    values = book.symbol
     rows = []
     for phase in book.kernel.executed:
         for field in cost.TEXTBOOK_FIELDS:
@@ -147,10 +147,6 @@ def _formula(phase: cost.Phase, field: str) -> str:
 
 def _maths(formula: str) -> str:
     return rf"\({cost.latex(formula)}\)"
-
-
-def _symbols(book: Ledger) -> Callable[[str], float]:
-    return symbols(book.kernel, {"rows": book.rows, "cols": book.cols}).__getitem__
 
 
 def _known_fields(fields: Sequence[str]) -> None:

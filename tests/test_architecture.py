@@ -31,6 +31,7 @@ ORDER = (
     "coalescing",
     "shuffle",
     "online",
+    "replay",
     "roofline",
     "cost",
     "reference",
@@ -58,12 +59,30 @@ ORDER = (
     "findings",
     "tables",
     "runs",
+    "versus",
+    "clock",
+    "lane_art",
+    "shuffle_frames",
+    "online_frames",
+    "trace_frames",
+    "hand",
     "widgets",
+    "steppers",
     "live",
     "doctor",
     "__main__",
 )
 VIEWS = {"svg", "prose", "canvas", "plots", "frames", "runs", "findings", "tables", "widgets"}
+VIEWS |= {
+    "versus",
+    "clock",
+    "lane_art",
+    "shuffle_frames",
+    "online_frames",
+    "trace_frames",
+    "hand",
+    "steppers",
+}
 RUNS = {"emulator", "nvrtc", "gpu", "stopwatch", "bench", "profiler"}  # what launches or measures
 VERBS = {"count", "measure", "launch"}  # the ledger's functions that do
 GPU_ONLY = {"nvrtc", "provenance", "gpu", "stopwatch", "bench", "profiler"}

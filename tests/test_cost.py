@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from softmax_lab import cost, derive
@@ -92,6 +93,12 @@ def test_derive_refuses_nonsense():
         derive("naive", 1, 2**31)
     with pytest.raises(ValueError, match="rows, cols"):
         derive("naive", 4)
+    with pytest.raises(TypeError, match=r"cols must be an integer, got 4\.5"):
+        derive("naive", 4, 4.5)
+    with pytest.raises(TypeError, match="x must be float32, got float64"):
+        derive("naive", np.zeros((2, 2)))
+    with pytest.raises(TypeError, match="array, got list"):
+        derive("naive", [[1.0, 2.0]])
 
 
 def test_no_unit_is_lost_on_huge_shapes():
@@ -107,4 +114,4 @@ def test_every_formula_uses_known_symbols():
         values = symbols(kernel, {"rows": 3, "cols": 5})
         for phase in (*kernel.executed, *kernel.textbook):
             for formula in phase.formulas.values():
-                assert cost.value(formula, values.__getitem__) >= 0
+                assert cost.value(formula, values) >= 0

@@ -220,6 +220,15 @@ def test_clusters_share_their_memory():
     np.testing.assert_array_equal(run.y, 3 * np.roll(np.arange(64), 32))
 
 
+def test_asynchronous_copies_are_copies_that_must_be_awaited():
+    x = np.arange(64, dtype=np.float32)
+    run = emulator.launch(TYPES, 1, 64, (x, Out((64,))), kernel="copies_ahead", sanitize=True)
+    assert not run.faults
+    np.testing.assert_array_equal(run.y, x[::-1])
+    early = emulator.launch(TYPES, 1, 64, (x, Out((64,))), kernel="reads_too_early", sanitize=True)
+    assert {fault.kind for fault in early.faults} & {"shared race", "shared uninitialised"}
+
+
 def test_atomics_add_up_and_are_accesses():
     largest, counter = np.zeros(1, np.int32), np.zeros(2, np.uint32)
     y = np.zeros(1, np.float32)
@@ -559,7 +568,8 @@ def test_dynamic_shared_arrays_keep_their_lines():
 def test_kernels_and_their_parameters_are_found():
     unit = translate.translate(TYPES)
     assert unit.kernels == (
-        "mixture", "doubles<3>", "halves", "vectors", "warp_work", "cluster", "atomics", "gathers"
+        "mixture", "doubles<3>", "halves", "vectors", "warp_work", "cluster", "atomics", "gathers",
+            "copies_ahead", "reads_too_early",
     )  # fmt: skip
     assert unit.parameters[0] == ("x", "y", "n", "scale") and unit.parameters[1] == ("x", "y")
     assert unit.files == ("types.cu", "helpers.cuh") and unit.granule == 2

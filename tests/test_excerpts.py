@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from softmax_lab import registry
-from softmax_lab.excerpts import excerpt
+from softmax_lab.excerpts import excerpt, shared, source_line
 
 TAG = re.compile(r"// <(/?)([\w-]+)>")
 
@@ -80,3 +80,19 @@ def test_an_unknown_kernel_is_named():
     with pytest.raises(ValueError, match="naive"):
         excerpt("nonesuch")
     assert excerpt(replace(registry.get("naive")), "max").lines  # a Kernel serves as its name
+
+
+@pytest.mark.parametrize("tag", ["max", "sum", None])
+def test_shared_headers_have_excerpts_too(tag):
+    file = (registry.kernel_folder() / "common.cuh").read_text().splitlines()
+    part = shared(tag)
+    assert part.file == "kernels/common.cuh"
+    assert all(file[number - 1] == line for number, line in part.lines)
+    assert "__shfl_down_sync" in part.code
+
+
+def test_one_line_of_a_source():
+    number = next(n for n, line in excerpt("warp", "pass").lines if "x[i]" in line)
+    assert source_line("warp", "warp.cu", number) == "const float v = x[i];"
+    number = next(n for n, line in shared("sum").lines if "down" in line)
+    assert source_line("warp", "common.cuh", number).startswith("value += __shfl_down_sync")

@@ -1,8 +1,12 @@
 """Recorded hardware counters against the emulator: what the addresses decide must be equal."""
 
+from dataclasses import replace
+
 import pytest
 
-from softmax_lab import KERNELS, count, records, reference
+from softmax_lab import KERNELS, Counts, count, records, reference
+from softmax_lab.coalescing import unrolled_warp_per_row, warp_per_row_sectors
+from softmax_lab.facts import WARP
 
 SHAPES = ((256, 1024), (250, 1001), (32, 65536))
 DECIDED_BY_ADDRESSES = ("load_requests", "load_sectors", "store_requests", "store_sectors")
@@ -30,6 +34,19 @@ def test_something_is_recorded():
 def test_hardware_counts_what_the_emulator_counts(name, slug, shape):
     measured = records.lookup(name, *shape, gpu=slug).counts
     counted = count(name, reference.inputs("normal", *shape))
+    if KERNELS[name].threads_per_row == WARP:
+        # The compiler unrolls the first pass four times, and lanes that have a trip less than
+        # others then leave it early: the one difference there is, and it is known to the unit.
+        requests, sectors = unrolled_warp_per_row(*shape, unroll=4)
+        split = Counts(
+            load_requests=requests - shape[0] * -(-shape[1] // WARP),
+            load_sectors=sectors - warp_per_row_sectors(*shape),
+        )
+        counted = replace(
+            counted,
+            load_requests=counted.load_requests + split.load_requests,
+            load_sectors=counted.load_sectors + split.load_sectors,
+        )
     for field in DECIDED_BY_ADDRESSES:
         assert getattr(measured, field) == getattr(counted, field), field
     for field in DECIDED_BY_THE_SOURCE:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from softmax_lab import facts, roofline
+from softmax_lab import KERNELS, facts, records, roofline
 from softmax_lab.counts import ZERO, Counts
 from softmax_lab.roofline import Point, attainable, dram_bandwidth, floor_time, points, rate, ridge
 
@@ -122,3 +122,59 @@ def test_one_point_for_each_known_level():
 )
 def test_a_point_knows_why_it_cannot_be_drawn(intensity, speed, flaw):
     assert Point("k", "L1", intensity, speed).flaw == flaw
+
+
+# ------------------------------------------------------------------------------ occupancy
+
+
+@pytest.mark.parametrize(
+    ("launch", "warps", "limited_by"),
+    [
+        # 32-thread blocks: an sm_90 multiprocessor takes 32 blocks, half of the warps it could hold
+        ((90, 32, 29), 32, ("blocks",)),
+        ((90, 128, 30), 64, ("warps", "registers")),
+        ((90, 1024, 64), 32, ("registers",)),
+        ((90, 256, 32, 100 * 1024), 16, ("shared memory",)),
+        ((75, 32, 29), 16, ("blocks",)),
+        ((89, 1024, 32), 32, ("warps",)),
+    ],
+)
+def test_occupancy(launch, warps, limited_by):
+    found = roofline.occupancy(*launch)
+    assert (found.warps, found.limited_by) == (warps, limited_by)
+
+
+def test_a_small_launch_does_not_fill_the_chip():
+    found = roofline.occupancy(90, 128, 30, blocks_there_are=512 / 132)
+    assert (found.blocks, found.limited_by, found.share) == (4, ("launch",), 0.25)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_no_recorded_occupancy_is_above_the_possible(name):
+    """The H200 held at most, and at full launches nearly, the warps that the limits allow."""
+    try:
+        recorded = records.lookup(name, 65536, 1024, gpu="nvidia-h200")
+    except LookupError:
+        pytest.skip(f"{name} is not measured yet")
+    achieved = recorded.counters["sm__warps_active.avg.pct_of_peak_sustained_active"] / 100
+    kernel = KERNELS[name]
+    possible = roofline.occupancy(
+        90,
+        kernel.block,
+        int(recorded.counters["launch__registers_per_thread"]),
+        blocks_there_are=kernel.geometry(65536)[0] / facts.GPUS["nvidia-h200"].multiprocessors,
+    ).share
+    assert 0.9 * possible < achieved <= possible
+
+
+@pytest.mark.parametrize("launch", [(42, 32, 8), (90, 0, 8), (90, 1025, 8), (90, 32, 256)])
+def test_impossible_blocks_are_refused(launch):
+    with pytest.raises(ValueError, match=r"compute capability|a block has"):
+        roofline.occupancy(*launch)
+
+
+def test_littles_law():
+    # 4.8 TB/s at 0.6 µs: 2.88 MB must be on their way; 32 warps with one load each on 132
+    # multiprocessors have 0.54 MB.
+    assert roofline.bytes_needed(4.8e12, 0.6e-6) == pytest.approx(2.88e6)
+    assert roofline.bytes_in_flight(32, 1, multiprocessors=132) == 32 * 32 * 4 * 132

@@ -52,6 +52,13 @@ def test_a_missing_lane_is_flagged_never_zero():
     assert not any(value == 0 for step in rounds for value in step.values)
 
 
+def test_an_undefined_value_never_turns_into_a_number():
+    # Lane 2 is missing: lane 0 reads it first, and a maximum with lane 1 must not cover that up.
+    for how in ("down", "butterfly"):
+        for operator in ("max", "sum"):
+            assert np.isnan(reduce([6, 4, 5, 1], operator, how=how, mask=0b1011)[-1].values[0])
+
+
 def test_four_lanes_as_in_the_book():
     first, second, broadcast = reduce([6, 4, 5, 1], "max")
     assert first.shuffle.after[:2] == (5.0, 1.0)

@@ -39,6 +39,7 @@ KINDS = (
     "write to constant",
     "caller not in mask",
     "null pointer",
+    "double arithmetic by a literal",
 )
 """Kinds of fault, in the order of `FaultKind` in sanitizer.h."""
 

@@ -217,3 +217,19 @@ extern "C" __global__ void null_pointer(const float* x, float* y, int n) {
     const float* p = nullptr;
     y[threadIdx.x] = p[threadIdx.x];  // FAULT null pointer
 }
+// grid 1, block 32
+extern "C" __global__ void computes_in_double(const float* x, float* y, int n) {
+    const float v = x[threadIdx.x];
+    y[threadIdx.x] = v * 0.5 + 1.0f;  // FAULT double arithmetic by a literal
+}
+// grid 1, block 32
+extern "C" __global__ void computes_in_float(const float* x, float* y, int n) {
+    const float v = x[threadIdx.x];
+    y[threadIdx.x] = v * 0.5f + 1.0f;
+}
+// grid 1, block 32
+extern "C" __global__ void sums_in_double_on_purpose(const float* x, float* y, int n) {
+    double sum = 0.0;
+    for (int i = 0; i < 4; ++i) sum += x[threadIdx.x + 32 * i];
+    y[threadIdx.x] = float(sum);
+}

@@ -107,3 +107,19 @@ extern "C" __global__ void atomics(const float* x, float* y, int* largest, unsig
 
 // An int array is memory that is not watched
 extern "C" __global__ void gathers(const float* x, const int* index, float* y) { y[threadIdx.x] = x[index[threadIdx.x]]; }
+
+// A copy by the whole block into shared memory, as the asynchronous one is written: copy, wait, read.
+extern "C" __global__ void copies_ahead(const float* x, float* y) {
+    __shared__ float tile[64];
+    cg::thread_block block = cg::this_thread_block();
+    cg::memcpy_async(block, tile, x, sizeof(tile));
+    cg::wait(block);
+    y[threadIdx.x] = tile[63 - threadIdx.x];
+}
+// The same without the wait: whoever reads may come before the copy.
+extern "C" __global__ void reads_too_early(const float* x, float* y) {
+    __shared__ float tile[64];
+    cg::thread_block block = cg::this_thread_block();
+    cg::memcpy_async(block, tile, x, sizeof(tile));
+    y[threadIdx.x] = tile[63 - threadIdx.x];
+}

@@ -184,11 +184,22 @@ EMU_HELPER V value_of(T x) {
     return V(x);
 }
 
+// `x * 0.5` computes in double because its literal lacks an f: hardly ever meant, and slow on most
+// GPUs. A variable declared double is meant.
+EMU_WATCHED void watched_double() __asm__("emu_watched_double");
+EMU_WATCHED void watched_double() {
+    if (g.sanitize && g.current) report(DOUBLE_LITERAL, emu_site);
+}
+template <class A, class B>
+constexpr bool by_literal =
+    (same<A, Float> && same<B, double>) || (same<A, double> && same<B, Float>);
+
 #define EMU_ARITHMETIC(op, counter)                                    \
     template <class A, class B, class F = typename Meet<A, B>::type>   \
     EMU_HELPER Scalar<F> operator op(const A& a, const B& b) {         \
         typedef typename F::Value V;                                   \
         V x = value_of<V>(a), y = value_of<V>(b);                      \
+        if (by_literal<A, B>) watched_double();                        \
         tally(same<F, Float64> ? g.counters.f64 : g.counters.counter); \
         return Scalar<F>(V(x op y));                                   \
     }
@@ -203,6 +214,7 @@ EMU_ARITHMETIC(/, div)
         typedef typename F::Value V;                                   \
         V x = value_of<V>(a), y = value_of<V>(b);                      \
         bool yes = x op y;                                             \
+        if (by_literal<A, B>) watched_double();                        \
         if (same<F, Float64>)                                          \
             tally(g.counters.f64);                                     \
         else                                                           \

@@ -1,0 +1,31 @@
+// Idea: the online pass that always adds: a new maximum first rescales the sum, then its own exp(0) is added like any other.
+// Launch: 128 rows per block, 1 thread per row; any rows and cols below 2^31, offsets in size_t.
+// Traffic: x read twice, y written once, 12 bytes an element; neighbouring threads read `cols` elements apart.
+// Source: how [MSF] writes the step inside its warp kernel.
+#include <math_constants.h>
+
+extern "C" __global__ void online_rescale(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
+    // <row>
+    const size_t row = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (row >= size_t(rows)) return;  // nothing below waits for another thread, so one may leave alone
+    x += row * cols;
+    y += row * cols;
+    // </row>
+
+    // <pass>
+    float max = -CUDART_MAX_NORMAL_F;  // not -infinity: a leading -inf would make exp(-inf + inf) = NaN
+    float sum = 0.0f;
+    for (int i = 0; i < cols; ++i) {
+        const float v = x[i];
+        if (v > max) {
+            sum *= expf(max - v);
+            max = v;
+        }
+        sum += expf(v - max);
+    }
+    // </pass>
+
+    // <write>
+    for (int i = 0; i < cols; ++i) y[i] = expf(x[i] - max) / sum;
+    // </write>
+}

@@ -1,0 +1,40 @@
+// Idea: one warp per row with the step that always adds; lane l takes columns l, l + 32, …; partial (max, sum) pairs meet in shuffles.
+// Launch: 1 row per block, 32 threads per row; any rows and cols below 2^31, offsets in size_t.
+// Traffic: x read twice, y written once, 12 bytes an element; neighbouring lanes read neighbouring elements.
+// Source: [MSF], its step as published: rescale, then always add. Its maximum starts from -infinity there.
+#include <math_constants.h>
+
+#include "../common.cuh"
+
+extern "C" __global__ void warp_rescale(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
+    // <row>
+    const size_t row = blockIdx.x;
+    if (row >= size_t(rows)) return;  // a block is one warp and one row: it leaves whole or not at all
+    x += row * cols;
+    y += row * cols;
+    const unsigned lane = threadIdx.x, end = cols;  // unsigned: i + 32 may pass 2^31
+    // </row>
+
+    // <pass>
+    float max = -CUDART_MAX_NORMAL_F;  // a lane without columns, or with masked ones, then adds exactly 0
+    float sum = 0.0f;
+    for (unsigned i = lane; i < end; i += 32) {
+        const float v = x[i];
+        if (v > max) {
+            sum *= expf(max - v);
+            max = v;
+        }
+        sum += expf(v - max);
+    }
+    // </pass>
+
+    // <merge>
+    const float row_max = warp_max(max);
+    sum *= expf(max - row_max);  // unlike denominators first become alike
+    const float row_sum = warp_sum(sum);
+    // </merge>
+
+    // <write>
+    for (unsigned i = lane; i < end; i += 32) y[i] = expf(x[i] - row_max) / row_sum;
+    // </write>
+}

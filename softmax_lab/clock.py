@@ -1,0 +1,96 @@
+"""Recorded times of several kernels beside each other, and gains against what the bytes promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from softmax_lab.ledger import Ledger
+from softmax_lab.prose import Sentence, Table, say
+from softmax_lab.records import Measured
+from softmax_lab.runs import provenance, shape
+from softmax_lab.units import MISSING, number, times
+
+CLOSE = 0.15
+"""A gain that misses the promised one by at most this share counts as kept: 1.3× is promised as a
+gain of 0.3, and 1.1× keeps a third of it."""
+
+
+def race(recorded: Mapping[str, Sequence[Measured | None]]) -> Table | Sentence:
+    """Recorded times of several kernels at the same shapes, a shape a row; the last column compares
+    the last kernel with the first. Shapes that nobody recorded are left out."""
+    columns = list(recorded.values())
+    rows = []
+    for runs in zip(*columns, strict=True):
+        known = [run for run in runs if run is not None and run.seconds]
+        if not known:
+            continue
+        first, last = runs[0], runs[-1]
+        both = first is not None and last is not None and first.seconds and last.seconds
+        gain = times(first.seconds / last.seconds) if both else MISSING
+        cells = (number(run.seconds * 1e6) if run and run.seconds else MISSING for run in runs)
+        rows.append((shape(known[0].rows, known[0].cols), *cells, gain))
+    if not rows:
+        return say("Time on a GPU: not measured yet.")
+    heads = ("shape", *(f"`{name}` [µs]" for name in recorded), "gain")
+    known = next(run for runs in columns for run in runs if run is not None and run.seconds)
+    note = f"Medians; {known.dtype}; {provenance(known)}"
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
+
+
+def spread(recorded: Mapping[str, Sequence[Measured | None]]) -> Sentence:
+    """How far apart kernels are that were recorded at the same shapes."""
+    apart = [
+        (max(seconds) / min(seconds) - 1, runs[0])
+        for runs in zip(*recorded.values(), strict=True)
+        if all(run is not None and run.seconds for run in runs)
+        for seconds in [[run.seconds for run in runs]]
+    ]
+    if not apart:
+        return say("How far they are apart: not measured yet.")
+    most, run = max(apart, key=lambda pair: pair[0])
+    return say(
+        "Over {n} shapes the slowest and the fastest of them differ by {most:%} at most, on {rows} "
+        "× {cols}.",
+        n=len(apart),
+        most=most,
+        rows=run.rows,
+        cols=run.cols,
+    )
+
+
+def gain(before: Ledger, after: Ledger, promised: float, of: str) -> Sentence:
+    """How many times as fast `after` is as `before`, against what a ratio of bytes promises.
+
+    `of` says which bytes: "bytes asked for", "bytes moved at L1".
+    """
+    promise = "The ratio of {of} is {promised:×}. "
+    a, b = before.measured, after.measured
+    known = {"of": of, "promised": promised}
+    if a is None or b is None or not a.seconds or not b.seconds:
+        return say(
+            promise + "How much faster `{b}` is than `{a}`: not measured yet.",
+            a=before.kernel.symbol,
+            b=after.kernel.symbol,
+            **known,
+        )
+    ratio = a.seconds / b.seconds
+    if abs((ratio - 1) / (promised - 1) - 1) <= CLOSE:
+        verdict = "The clock agrees with the ratio."
+    elif ratio <= 1:
+        verdict = "There is no gain: the bytes were not what it waited for."
+    else:
+        size = "less" if ratio < promised else "more"
+        verdict = f"That is {size} than the ratio: bytes at this level are not the whole story."
+    return say(
+        promise
+        + "On {rows} × {cols} `{a}` takes {before:s} and `{b}` {after:s}: **{ratio:×}** as fast. "
+        + verdict,
+        a=before.kernel.symbol,
+        b=after.kernel.symbol,
+        rows=before.rows,
+        cols=before.cols,
+        before=a.seconds,
+        after=b.seconds,
+        ratio=ratio,
+        **known,
+    )

@@ -1,0 +1,54 @@
+"""Times beside each other: every cell is a record's, every verdict follows from two of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from softmax_lab import clock, ledger
+from softmax_lab.counts import ZERO
+from softmax_lab.records import Measured
+from softmax_lab.units import MISSING
+
+ROWS, COLS = 64, 128
+
+
+@pytest.fixture(scope="module")
+def books():
+    return {n: ledger.ledger(n, ROWS, COLS, counted=False) for n in ("naive", "online")}
+
+
+def timed(book, seconds):
+    run = Measured("x", "float32", ROWS, COLS, "nvidia-h200", counts=ZERO, seconds=seconds)
+    return replace(book, measured=replace(run, p20=seconds, p80=seconds))
+
+
+def test_race_without_and_with_records(books):
+    assert MISSING in str(clock.race({"naive": [None], "online": [None]}))
+    a, b = (timed(books["naive"], t).measured for t in (3e-6, 2e-6))
+    table = clock.race({"naive": [a, None, a], "online": [b, None, None]})
+    assert [row[1:] for row in table.rows] == [("3", "2", "1.5×"), ("3", MISSING, MISSING)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verdict"),
+    [
+        (0.75e-6, "agrees"),
+        (0.9e-6, "less than the ratio"),
+        (0.5e-6, "more than"),
+        (1.1e-6, "no gain"),
+    ],
+)
+def test_a_gain_is_judged_by_what_the_bytes_promise(books, seconds, verdict):
+    before, after = timed(books["naive"], 1e-6), timed(books["online"], seconds)
+    assert verdict in str(clock.gain(before, after, 4 / 3, "bytes asked for"))
+    without = replace(before, measured=None)
+    assert MISSING in str(clock.gain(without, after, 4 / 3, "bytes asked for"))
+
+
+def test_how_far_kernels_are_apart(books):
+    a, b = (timed(books["naive"], t).measured for t in (3e-6, 2e-6))
+    assert "1 shapes" in str(clock.spread({"a": [a, None], "b": [b, b]}))
+    assert "differ by 50% at most, on 64 × 128" in str(clock.spread({"a": [a], "b": [b]}))
+    assert MISSING in str(clock.spread({"a": [a], "b": [None]}))
