@@ -249,3 +249,16 @@ def test_every_count_has_a_name_for_readers():
 
 def test_shift_takes_arrays():
     assert tables.shift({"a": np.zeros(2)}).rows[0][1] == "0, 0"
+
+
+def test_what_an_unrolled_loop_adds_is_said_to_the_unit():
+    even, odd = (
+        ledger.ledger("warp", *shape, counted=False) for shape in ((256, 1024), (250, 1001))
+    )
+    for book in (even, odd):
+        if book.measured is None:
+            pytest.skip("not measured yet")
+    assert "0 load requests and 0 sectors more" in str(findings.unrolled(even))
+    assert "750 load requests and 657 sectors more" in str(findings.unrolled(odd))
+    assert str(findings.unrolled(odd)).endswith("the difference, to the unit.")
+    assert str(findings.unrolled(odd, unroll=2)).endswith("not the difference.")
