@@ -72,17 +72,10 @@ ORDER = (
     "doctor",
     "__main__",
 )
-VIEWS = {"svg", "prose", "canvas", "plots", "frames", "runs", "findings", "tables", "widgets"}
-VIEWS |= {
-    "versus",
-    "clock",
-    "lane_art",
-    "shuffle_frames",
-    "online_frames",
-    "trace_frames",
-    "hand",
-    "steppers",
-}
+VIEWS = set(
+    "svg prose canvas plots frames runs findings tables widgets versus clock lane_art "
+    "shuffle_frames online_frames trace_frames hand steppers".split()
+)
 RUNS = {"emulator", "nvrtc", "gpu", "stopwatch", "bench", "profiler"}  # what launches or measures
 VERBS = {"count", "measure", "launch"}  # the ledger's functions that do
 GPU_ONLY = {"nvrtc", "provenance", "gpu", "stopwatch", "bench", "profiler"}
