@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from softmax_lab.coalescing import unrolled_warp_per_row, warp_per_row_sectors
 from softmax_lab.counts import Counts
-from softmax_lab.facts import ITEMSIZE, WARP
+from softmax_lab.facts import ITEMSIZE, SECTOR, WARP
 from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, names, say
 from softmax_lab.records import Measured
@@ -43,6 +43,7 @@ WORDS = {
 }
 """What tables call the fields of `Counts` (and `flops`)."""
 
+_L2_OF_L1 = ("lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_sectors_srcunit_tex_op_write.sum")
 _FLOPS_OF = {"fadd": 1, "fmul": 1, "ffma": 2, "dadd": 1, "dmul": 1, "dfma": 2}
 
 
@@ -140,11 +141,16 @@ def levels(book: Ledger) -> Sentence:
     )
     if far["DRAM"] > NEAR * once:
         words += "The caches do not keep what the next load needs: DRAM pays for it again."
-    else:
+    elif near > asked:
         words += "The caches catch the waste: what L1 moves again, DRAM does not."
+    else:
+        words += "Nothing is wasted at L1, and caches spare DRAM the second read."
+    if all(name in book.measured.counters for name in _L2_OF_L1):
+        words += " Of what L2 moves, {l1:B} were for L1; the rest is traffic of its own."
+        known["l1"] = SECTOR * sum(book.measured.counters[name] for name in _L2_OF_L1)
     if far["DRAM"] < once:
         words += (
-            " It is below one read and one write, for some results were still in L2 at the end."
+            " DRAM is below one read and one write, for some results were still in L2 at the end."
         )
     return say(words, **known, l2=far["L2"], dram=far["DRAM"], share=far["DRAM"] / once)
 

@@ -28,6 +28,8 @@ def derive(name: str, *shape_or_arrays, form: str = "executed", dtype: str = "fl
     if form not in FORMS:
         raise ValueError(f"form is one of {', '.join(FORMS)}, got {form!r}")
     sizes = _sizes(kernel, shape_or_arrays)
+    if dtype not in kernel.dtypes:
+        raise TypeError(f"{kernel.name} takes {', '.join(kernel.dtypes)}, got {dtype!r}")
     x = None
     if len(shape_or_arrays) == 1:
         x = shape_or_arrays[0]

@@ -81,6 +81,8 @@ def merge(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]
 def lanes(row, threads: int) -> tuple[tuple[float, float], ...]:
     """The (m, L) that each of `threads` threads ends with when thread t walks row[t::threads]; an
     idle thread has (LOWEST, 0)."""
+    if threads < 1:
+        raise ValueError(f"at least one thread walks a row, got {threads}")
     parts = (scan(np.asarray(row)[t::threads]) for t in range(threads))
     return tuple((part[-1].max, part[-1].sum) if part else (LOWEST, 0.0) for part in parts)
 

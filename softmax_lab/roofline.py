@@ -106,6 +106,11 @@ def occupancy(
 def bytes_in_flight(warps: int, loads: int, size: int = 4, multiprocessors: int = 1) -> int:
     """Bytes asked for and not yet there [B] when every lane of `warps` warps on each of
     `multiprocessors` waits for `loads` independent loads of `size` bytes."""
+    if min(warps, loads, size, multiprocessors) < 0:
+        raise ValueError(
+            "warps, loads, size and multiprocessors are 0 or more, got "
+            f"{warps}, {loads}, {size}, {multiprocessors}"
+        )
     return warps * WARP * loads * size * multiprocessors
 
 

@@ -44,7 +44,7 @@ def shuffle(
     warp into segments. A source past the end of its segment leaves a lane its own value. `mask`
     None names every lane. Raises ValueError for another kind, number of lanes, width or mask.
     """
-    held = np.asarray(values, dtype=np.float32)
+    held = np.asarray(values, dtype=np.float32).ravel()
     lanes = held.size
     width = lanes if width is None else width
     mask = (1 << lanes) - 1 if mask is None else mask
@@ -55,6 +55,8 @@ def shuffle(
             raise ValueError(
                 f"{name} must be a power of two up to {min(WARP, max(lanes, 1))}, got {size}"
             )
+    if argument < 0:
+        raise ValueError(f"offset, lane mask or lane must be 0 or more, got {argument}")
     if not 0 < mask < 1 << lanes:
         raise ValueError(
             f"the mask must name lanes 0 … {lanes - 1} and at least one, got {mask:#x}"
@@ -115,9 +117,8 @@ def reduce(
     """
     if operator not in OPERATORS:
         raise ValueError(f"operator is one of {', '.join(OPERATORS)}, got {operator!r}")
-    if how not in ("down", "butterfly"):
-        raise ValueError(f"how is down or butterfly, got {how!r}")
-    held = np.array(values, dtype=np.float32)  # a copy: the registers change
+    _check_way(how)
+    held = np.array(values, dtype=np.float32).ravel()  # a copy: the registers change
     lanes = held.size
     rounds = []
     unknown = np.zeros(lanes, dtype=bool)  # what is undefined once stays so
@@ -145,9 +146,15 @@ def reduce(
 def steps_per_row(lanes: int, *, how: str = "down") -> int:
     """Shuffles of a row's two reductions (maximum and sum) over 2^k lanes: 2·log2(lanes), and 2
     broadcasts if down."""
-    if not _power_of_two(lanes):
-        raise ValueError(f"lanes must be a power of two, got {lanes}")
+    if not _power_of_two(lanes) or lanes > WARP:
+        raise ValueError(f"lanes must be a power of two up to {WARP}, got {lanes}")
+    _check_way(how)
     return 2 * (lanes.bit_length() - 1) + (2 if how == "down" else 0)
+
+
+def _check_way(how: str) -> None:
+    if how not in ("down", "butterfly"):
+        raise ValueError(f"how is down or butterfly, got {how!r}")
 
 
 def _power_of_two(n: int) -> bool:

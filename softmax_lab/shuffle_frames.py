@@ -117,7 +117,8 @@ def _round(each: Round, how: str, present: set[int], before: set[int]) -> Svg:
 def _who(each: Round, lanes: int) -> str:
     moved = each.shuffle
     if moved.kind == "idx":
-        return f"Every lane receives the value of lane {moved.argument}, a broadcast"
+        who = "Every lane that the mask names" if None in moved.source else "Every lane"
+        return f"{who} receives the value of lane {moved.argument}, a broadcast"
     if moved.kind == "xor":
         return f"Lane l reads lane l xor {moved.argument}"
     own = [lane for lane in range(lanes) if moved.source[lane] == lane]

@@ -97,6 +97,8 @@ def test_derive_refuses_nonsense():
         derive("naive", 4, 4.5)
     with pytest.raises(TypeError, match="x must be float32, got float64"):
         derive("naive", np.zeros((2, 2)))
+    with pytest.raises(TypeError, match="naive takes float32, got 'float16'"):
+        derive("naive", 4, 4, dtype="float16")
     with pytest.raises(TypeError, match="array, got list"):
         derive("naive", [[1.0, 2.0]])
 

@@ -110,6 +110,11 @@ def test_expected_updates_is_the_harmonic_number():
         assert updates(x, threads) == pytest.approx(expected_updates(20_000, 64, threads), rel=0.01)
 
 
+def test_a_row_needs_a_thread():
+    with pytest.raises(ValueError, match="at least one thread"):
+        lanes(ROW, 0)
+
+
 def test_forms_are_named():
     with pytest.raises(ValueError, match="branch, rescale, branchfree"):
         scan(ROW, form="fast")

@@ -173,6 +173,11 @@ def test_impossible_blocks_are_refused(launch):
         roofline.occupancy(*launch)
 
 
+def test_nothing_negative_is_in_flight():
+    with pytest.raises(ValueError, match="0 or more"):
+        roofline.bytes_in_flight(-1, 1)
+
+
 def test_littles_law():
     # 4.8 TB/s at 0.6 µs: 2.88 MB must be on their way; 32 warps with one load each on 132
     # multiprocessors have 0.54 MB.

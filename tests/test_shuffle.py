@@ -105,6 +105,12 @@ def test_nonsense_is_refused(arguments, message):
 def test_masks_and_widths_are_checked():
     with pytest.raises(ValueError, match="mask must name"):
         shuffle("down", LANES, 1, mask=0)
+    with pytest.raises(ValueError, match="0 or more, got -1"):
+        shuffle("down", LANES, -1)
+    with pytest.raises(ValueError, match="how is down or butterfly"):
+        steps_per_row(32, how="up")
+    with pytest.raises(ValueError, match="up to 32, got 64"):
+        steps_per_row(64)
     with pytest.raises(ValueError, match="width"):
         shuffle("down", LANES, 1, width=12)
     with pytest.raises(ValueError, match="operator"):

@@ -40,6 +40,7 @@ KINDS = (
     "caller not in mask",
     "null pointer",
     "double arithmetic by a literal",
+    "shuffle width is no power of two up to 32",
 )
 """Kinds of fault, in the order of `FaultKind` in sanitizer.h."""
 

@@ -233,3 +233,13 @@ extern "C" __global__ void sums_in_double_on_purpose(const float* x, float* y, i
     for (int i = 0; i < 4; ++i) sum += x[threadIdx.x + 32 * i];
     y[threadIdx.x] = float(sum);
 }
+// grid 1, block 32
+extern "C" __global__ void width_of_twelve(const float* x, float* y, int n) {
+    const float v = x[threadIdx.x];
+    y[threadIdx.x] = __shfl_down_sync(0xffffffffu, v, 1, 12);  // FAULT shuffle width is no power of two up to 32
+}
+// grid 1, block 32
+extern "C" __global__ void width_of_eight(const float* x, float* y, int n) {
+    const float v = x[threadIdx.x];
+    y[threadIdx.x] = __shfl_down_sync(0xffffffffu, v, 1, 8);
+}

@@ -22,6 +22,7 @@ enum FaultKind : uint32_t {  // report.py has the words
     CALLER_NOT_IN_MASK,
     NULL_POINTER,
     DOUBLE_LITERAL,
+    SHUFFLE_WIDTH,
 };
 constexpr uint32_t NO_BUFFER = ~0u, ANOTHER_BLOCK = ~0u - 1;
 constexpr uint32_t VARIABLES = 1u << 30,

@@ -93,6 +93,12 @@ constexpr uint32_t type_of<float> = FLOAT32;
 template <>
 constexpr uint32_t type_of<double> = FLOAT64;
 
+EMU_WATCHED void watched_width() __asm__("emu_watched_width");
+EMU_WATCHED void watched_width() { report(SHUFFLE_WIDTH, emu_site); }
+static EMU_HELPER void check_width(int width) {
+    if (width < 1 || width > (int)WARP || (width & (width - 1))) watched_width();
+}
+
 template <class T>
 EMU_HELPER T shuffle(uint32_t mask, const T& value, int source, uint32_t argument) {
     static_assert(sizeof(T) <= 32, "a shuffle moves at most 32 bytes");
@@ -123,22 +129,26 @@ static EMU_HELPER int __all_sync(unsigned mask, int predicate) {
 
 template <class T>
 EMU_HELPER T __shfl_sync(unsigned mask, T v, int source, int width = 32) {
+    emu::check_width(width);
     int l = (int)emu::lane();
     return emu::shuffle(mask, v, (l & ~(width - 1)) + (source & (width - 1)), (uint32_t)source);
 }
 template <class T>
 EMU_HELPER T __shfl_xor_sync(unsigned mask, T v, int bits, int width = 32) {
+    emu::check_width(width);
     int l = (int)emu::lane(), s = l ^ bits;
     return emu::shuffle(mask, v, s >= (l & ~(width - 1)) + width ? l : s, (uint32_t)bits);
 }
 template <class T>
 EMU_HELPER T __shfl_down_sync(unsigned mask, T v, unsigned delta, int width = 32) {
+    emu::check_width(width);
     int l = (int)emu::lane();
     return emu::shuffle(mask, v, (l & (width - 1)) + (int)delta >= width ? l : l + (int)delta,
                         delta);
 }
 template <class T>
 EMU_HELPER T __shfl_up_sync(unsigned mask, T v, unsigned delta, int width = 32) {
+    emu::check_width(width);
     int l = (int)emu::lane();
     return emu::shuffle(mask, v, (l & (width - 1)) < (int)delta ? l : l - (int)delta, delta);
 }
