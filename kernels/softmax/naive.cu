@@ -1,5 +1,5 @@
 // Idea: three passes over a row by one thread: its maximum, its sum of exponentials, its results.
-// Launch: 128 rows per block, 1 thread per row; any rows and cols below 2^31, offsets in size_t.
+// Launch: 128 rows per block, 1 thread per row; rows below 2^31, up to 2^24 columns a thread, offsets in size_t.
 // Traffic: x read three times, y written once, 16 bytes an element; neighbouring threads read `cols` elements apart.
 // Source: the starting point of [MSF]; [OPS] V1 is the same mapping with its exponentials kept in y.
 #include <math_constants.h>

@@ -1,5 +1,5 @@
 // Idea: the online pass without a branch: the new maximum rescales the sum in every step.
-// Launch: 128 rows per block, 1 thread per row; any rows and cols below 2^31, offsets in size_t.
+// Launch: 128 rows per block, 1 thread per row; rows below 2^31, up to 2^24 columns a thread, offsets in size_t.
 // Traffic: x read twice, y written once, 12 bytes an element; neighbouring threads read `cols` elements apart.
 // Source: [OPS] Algorithm 2, after Milakov & Gimelshein 2018.
 #include <math_constants.h>

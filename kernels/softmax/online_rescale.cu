@@ -1,5 +1,5 @@
 // Idea: the online pass that always adds: a new maximum first rescales the sum, then its own exp(0) is added like any other.
-// Launch: 128 rows per block, 1 thread per row; any rows and cols below 2^31, offsets in size_t.
+// Launch: 128 rows per block, 1 thread per row; rows below 2^31, up to 2^24 columns a thread, offsets in size_t.
 // Traffic: x read twice, y written once, 12 bytes an element; neighbouring threads read `cols` elements apart.
 // Source: how [MSF] writes the step inside its warp kernel.
 #include <math_constants.h>

@@ -1,5 +1,5 @@
 // Idea: one warp per row with the step that always adds; lane l takes columns l, l + 32, …; partial (max, sum) pairs meet in shuffles.
-// Launch: 1 row per block, 32 threads per row; any rows and cols below 2^31, offsets in size_t.
+// Launch: 1 row per block, 32 threads per row; rows below 2^31, up to 2^24 columns a thread, offsets in size_t.
 // Traffic: x read twice, y written once, 12 bytes an element; neighbouring lanes read neighbouring elements.
 // Source: [MSF], its step as published: rescale, then always add. Its maximum starts from -infinity there.
 #include <math_constants.h>
