@@ -106,23 +106,21 @@ def warp_per_row_sectors(rows: int, cols: int, size: int = 4) -> int:
     return total
 
 
-def unrolled_warp_per_row(rows: int, cols: int, unroll: int, size: int = 4) -> tuple[int, int]:
-    """(requests, sectors) of a warp-per-row pass whose loop the compiler unrolled `unroll` times.
+def added_by_unrolling(rows: int, cols: int, unroll: int, size: int = 4) -> tuple[int, int]:
+    """(requests, sectors) that a warp-per-row pass makes beyond its source when the compiler
+    unrolls its loop `unroll` times.
 
     Where the last group of trips is a whole one for some lanes and one trip short for the others,
     the others leave the unrolled body and make their last trips by themselves: `unroll - 1`
     requests of a row fall in two, and a sector on the seam counts twice.
     """
-    if rows <= 0 or cols <= 0:
-        return 0, 0
     trips, tail = -(-cols // WARP), cols % WARP
-    requests, sectors = rows * trips, warp_per_row_sectors(rows, cols, size)
-    if not tail or trips % unroll:
-        return requests, sectors
+    if rows <= 0 or not tail or trips % unroll:
+        return 0, 0
     # Every 32nd row starts at the same phase of a sector, and so does the seam behind lane `tail`.
     seams = sum(
         -(-(rows - first) // SECTOR)
         for first in range(min(rows, SECTOR))
         if (first * cols + tail) * size % SECTOR
     )
-    return requests + (unroll - 1) * rows, sectors + (unroll - 1) * seams
+    return (unroll - 1) * rows, (unroll - 1) * seams

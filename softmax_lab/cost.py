@@ -20,7 +20,8 @@ FUNCTIONS: dict[str, tuple[Callable, str]] = {
     "V": (warp_per_row_sectors, r"V({0}, {1})"),
 }
 """Functions a formula may call: how to evaluate and how to typeset them. `ceil(a, b)` is ⌈a/b⌉ on
-integers; `S(M, N)` the sectors of one thread-per-row pass (`coalescing.thread_per_row_sectors`)."""
+integers, `lg(a)` the logarithm of a power of two; `S(M, N)` and `V(M, N)` are the sectors of one
+pass with a thread and with a warp to a row (`coalescing`)."""
 
 
 @dataclass(frozen=True)
@@ -115,23 +116,24 @@ def _tree(formula: str) -> ast.expr:
 # Symbols: M rows, N columns, B threads of a block, W = 32 lanes, E bytes of an element.
 
 
-def _walk_rows(**arithmetic: str) -> dict[str, str]:
-    """One pass of thread-per-row loads over x, with the arithmetic it does on each element."""
+def _traffic(way: str, requests: str, sectors: str) -> dict[str, str]:
+    """One pass over all elements that loads or stores each of them once; `way` is load or store."""
     return {
-        "load_bytes": "E*M*N",
-        "load_useful_bytes": "E*M*N",
-        "load_requests": "ceil(M, W)*N",
-        "load_sectors": "S(M, N)",
-        **arithmetic,
+        f"{way}_bytes": "E*M*N",
+        f"{way}_useful_bytes": "E*M*N",
+        f"{way}_requests": requests,
+        f"{way}_sectors": sectors,
     }
 
 
-_STORE_ROWS = {
-    "store_bytes": "E*M*N",
-    "store_useful_bytes": "E*M*N",
-    "store_requests": "ceil(M, W)*N",
-    "store_sectors": "S(M, N)",
-}
+_LOAD_ROWS, _STORE_ROWS = (_traffic(way, "ceil(M, W)*N", "S(M, N)") for way in ("load", "store"))
+"""A thread walks a row: a request is one column of 32 rows."""
+
+_LOAD_WARPS, _STORE_WARPS = (_traffic(way, "M*ceil(N, W)", "V(M, N)") for way in ("load", "store"))
+"""A warp walks a row: a request is 32 columns of one row."""
+
+_SHARE = {"sub": "M*N", "exp": "M*N", "div": "M*N"}
+"""exp(x - max) / sum for every element."""
 
 _GUARD = Phase("guard", {"branches": "ceil(M, B)*ceil(B, W)", "diverged": "min(1, M % W)"})
 """`if (row >= rows) return;`: met by every warp of the grid, split by the one that ends inside a
@@ -139,19 +141,18 @@ warp."""
 
 NAIVE_EXECUTED = (
     _GUARD,
-    Phase("maximum", _walk_rows(compare="M*N")),
-    Phase("sum", _walk_rows(sub="M*N", exp="M*N", add="M*N")),
-    Phase("write", _walk_rows(sub="M*N", exp="M*N", div="M*N") | _STORE_ROWS),
+    Phase("maximum", _LOAD_ROWS | {"compare": "M*N"}),
+    Phase("sum", _LOAD_ROWS | {"sub": "M*N", "exp": "M*N", "add": "M*N"}),
+    Phase("write", _LOAD_ROWS | _SHARE | _STORE_ROWS),
 )
 """`naive` as written: the maximum starts from -FLT_MAX and the sum from 0, so both take N steps."""
+
+_WRITE_TEXTBOOK = Phase("write", _SHARE | {"load_bytes": "E*M*N", "store_bytes": "E*M*N"})
 
 NAIVE_TEXTBOOK = (
     Phase("maximum", {"compare": "M*(N - 1)", "load_bytes": "E*M*N"}),
     Phase("sum", {"sub": "M*N", "exp": "M*N", "add": "M*(N - 1)", "load_bytes": "E*M*N"}),
-    Phase(
-        "write",
-        {"sub": "M*N", "exp": "M*N", "div": "M*N", "load_bytes": "E*M*N", "store_bytes": "E*M*N"},
-    ),
+    _WRITE_TEXTBOOK,
 )
 """The useful work of three passes: N - 1 comparisons and additions a row (arithmetic and bytes
 only)."""
@@ -174,18 +175,14 @@ def _step(form: str, updates: str) -> dict[str, str]:
     return common | {"sub": "2*M*N", "exp": "2*M*N", "mul": "M*N"}
 
 
-_SHARE = {"sub": "M*N", "exp": "M*N", "div": "M*N"}
-"""exp(x - max) / sum for every element."""
-
-
 def _online(form: str) -> tuple[Phase, ...]:
     contract = (Phase("contract", {"compare": "M"}),) if form == "branch" else ()
     branches = {} if form == "branchfree" else {"branches": "ceil(M, W)*N", "diverged": "D"}
     return (
         _GUARD,
-        Phase("online pass", _walk_rows(**_step(form, "R"), **branches)),
+        Phase("online pass", _LOAD_ROWS | _step(form, "R") | branches),
         *contract,
-        Phase("write", _walk_rows(**_SHARE) | _STORE_ROWS),
+        Phase("write", _LOAD_ROWS | _SHARE | _STORE_ROWS),
     )
 
 
@@ -195,23 +192,13 @@ the other forms, and the correction of a warp, meet exp(inf - inf) = NaN and nee
 
 ONLINE_TEXTBOOK = (
     Phase("online pass", {**_step("branch", "R"), "load_bytes": "E*M*N"}),
-    Phase("write", {**_SHARE, "load_bytes": "E*M*N", "store_bytes": "E*M*N"}),
+    _WRITE_TEXTBOOK,
 )
 """4MN + R FLOPs, 2MN exponentials, 12MN bytes: the branch form is the one that does no work
 twice."""
 
-_WARP_LOADS = {
-    "load_bytes": "E*M*N",
-    "load_useful_bytes": "E*M*N",
-    "load_requests": "M*ceil(N, W)",
-    "load_sectors": "V(M, N)",
-}
-_WARP_STORES = {
-    "store_bytes": "E*M*N",
-    "store_useful_bytes": "E*M*N",
-    "store_requests": "M*ceil(N, W)",
-    "store_sectors": "V(M, N)",
-}
+_CORRECTION = Phase("correction", {"sub": "M*W", "exp": "M*W", "mul": "M*W"})
+"""Each lane's sum, re-based to the maximum of the row."""
 
 
 def _warp(form: str) -> tuple[Phase, ...]:
@@ -219,12 +206,12 @@ def _warp(form: str) -> tuple[Phase, ...]:
         Phase("guard", {"branches": "M"}),
         Phase(
             "online pass",
-            _WARP_LOADS | _step(form, "R_T") | {"branches": "M*ceil(N, W)", "diverged": "D"},
+            _LOAD_WARPS | _step(form, "R_T") | {"branches": "M*ceil(N, W)", "diverged": "D"},
         ),
         Phase("maximum of the row", {"compare": "M*W*lg(W)", "shuffles": "M*(lg(W) + 1)"}),
-        Phase("correction", {"sub": "M*W", "exp": "M*W", "mul": "M*W"}),
+        _CORRECTION,
         Phase("sum of the row", {"add": "M*W*lg(W)", "shuffles": "M*(lg(W) + 1)"}),
-        Phase("write", _SHARE | _WARP_LOADS | _WARP_STORES),
+        Phase("write", _LOAD_WARPS | _SHARE | _STORE_WARPS),
     )
 
 
@@ -234,7 +221,7 @@ WARP_EXECUTED = {form: _warp(form) for form in ("branch", "rescale")}
 WARP_TEXTBOOK = (
     *ONLINE_TEXTBOOK[:1],
     Phase("maximum of the row", {"compare": "M*(W - 1)", "shuffles": "M*(lg(W) + 1)"}),
-    Phase("correction", {"sub": "M*W", "exp": "M*W", "mul": "M*W"}),
+    _CORRECTION,
     Phase("sum of the row", {"add": "M*(W - 1)", "shuffles": "M*(lg(W) + 1)"}),
     *ONLINE_TEXTBOOK[1:],
 )

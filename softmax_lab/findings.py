@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from softmax_lab.coalescing import unrolled_warp_per_row, warp_per_row_sectors
+from softmax_lab.coalescing import added_by_unrolling
 from softmax_lab.counts import Counts
-from softmax_lab.facts import ITEMSIZE, SECTOR, WARP
+from softmax_lab.facts import ITEMSIZE, SECTOR
 from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, names, say
 from softmax_lab.records import Measured
@@ -189,9 +189,9 @@ def _compared(who: str, pairs: Mapping[str, tuple[float, float]]) -> str:
 def unrolled(book: Ledger, unroll: int = 4) -> Sentence:
     """Load requests and sectors that the GPU has beyond the source, against those that come of a
     first loop unrolled `unroll` times (kernels with a warp on a row)."""
-    if book.measured is None:
+    if book.measured is None or book.measured.counts.load_requests is None:
         return say(f"The GPU's own counters at this shape: {MISSING}.")
-    requests, sectors = unrolled_warp_per_row(book.rows, book.cols, unroll)
+    split, seams = added_by_unrolling(book.rows, book.cols, unroll)
     beyond = book.measured.counts - book.executed
     return say(
         "On {rows} × {cols} the GPU made {more} load requests and {wider} sectors more than the "
@@ -204,8 +204,8 @@ def unrolled(book: Ledger, unroll: int = 4) -> Sentence:
         asked=book.executed.load_requests,
         touched=book.executed.load_sectors,
         unroll=unroll,
-        split=(split := requests - book.rows * -(-book.cols // WARP)),
-        seams=(seams := sectors - warp_per_row_sectors(book.rows, book.cols)),
+        split=split,
+        seams=seams,
         verdict="the difference, to the unit"
         if (beyond.load_requests, beyond.load_sectors) == (split, seams)
         else "not the difference",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
@@ -53,6 +53,7 @@ def symbols(
     rows, cols, threads = sizes["rows"], sizes["cols"], kernel.threads_per_row
     plain = {"M": rows, "N": cols, "B": kernel.block, "W": WARP, "E": ITEMSIZE[dtype]}
 
+    @cache  # R and D walk over the whole matrix, and several formulas hold them
     def lookup(symbol: str) -> float:
         match symbol:
             case "R" | "R_T":
@@ -143,9 +144,10 @@ class Ledger:
     not_measured: str = ""
     matrix: np.ndarray | None = field(default=None, repr=False, compare=False)
 
-    def symbol(self, name: str) -> float:
-        """What a symbol of the kernel's formulas stands for here."""
-        return symbols(self.kernel, {"rows": self.rows, "cols": self.cols}, x=self.matrix)(name)
+    @cached_property
+    def symbol(self) -> Callable[[str], float]:
+        """What a symbol of the kernel's formulas stands for here, as a function of the symbol."""
+        return symbols(self.kernel, {"rows": self.rows, "cols": self.cols}, x=self.matrix)
 
     @property
     def surplus(self) -> Counts:

@@ -25,8 +25,8 @@ def choose(
     frames = sum(map(len, choices.values()))
     if not choices or frames > widgets.MAX_FRAMES:
         raise ValueError(f"1 to {widgets.MAX_FRAMES} frames together, got {frames}")
-    names = [widgets._plain(name) for name in choices]
-    buttons = w.ToggleButtons(options=names, index=0, description=widgets._plain(description))
+    names = [widgets.plain_label(name) for name in choices]
+    buttons = w.ToggleButtons(options=names, index=0, description=widgets.plain_label(description))
     buttons.style.description_width = "initial"
     buttons.style.button_width = "auto"
     inner = [

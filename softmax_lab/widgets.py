@@ -28,12 +28,12 @@ def stack(frames: Sequence[Frame]) -> w.Stack:
 
 def slider(labels: Sequence[Any], description: str) -> w.SelectionSlider:
     """A slider over `labels`; `description` is its accessible name."""
-    options = [_plain(str(label)) for label in labels]
+    options = [plain_label(str(label)) for label in labels]
     if len(set(options)) != len(options):
         raise ValueError(f"slider labels must differ, got {options}")
     return w.SelectionSlider(
         options=options,
-        description=_plain(description),
+        description=plain_label(description),
         layout=w.Layout(width="auto", flex="1 1 18rem"),
         style={"description_width": "initial"},
     )
@@ -90,7 +90,9 @@ def predict(
     """
     _same_length(options, replies)
     choice = w.RadioButtons(
-        options=[_plain(option) for option in options], index=None, layout=w.Layout(width="auto")
+        options=[plain_label(option) for option in options],
+        index=None,
+        layout=w.Layout(width="auto"),
     )
     choice.description = "Guess"
     rest = '<p class="lab-note">Choose before you read on: it is the guess that teaches.</p>'
@@ -142,7 +144,7 @@ def _html(frame: Frame) -> str:
     return frame._repr_html_()
 
 
-def _plain(label: str) -> str:
+def plain_label(label: str) -> str:
     """Labels are typeset by MathJax wherever they hold its delimiters, so they may not."""
     if "$" in label or "\\(" in label:
         raise ValueError(f"a label is plain text without $ or \\(, got {label!r}")

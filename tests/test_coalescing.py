@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from softmax_lab.coalescing import (
+    added_by_unrolling,
     request,
     strided,
     thread_per_row_sectors,
-    unrolled_warp_per_row,
     warp_per_row_sectors,
 )
 
@@ -113,8 +113,10 @@ def test_lanes_that_leave_an_unrolled_loop_early_split_requests(cols, unroll):
                 groups.setdefault((trip, body), []).append(4 * (row * cols + lane + 32 * trip))
         want_requests += len(groups)
         want_sectors += sum(len(request(addresses).sectors) for addresses in groups.values())
-    assert unrolled_warp_per_row(70, cols, unroll) == (want_requests, want_sectors)
+    requests, sectors = added_by_unrolling(70, cols, unroll)
+    assert 70 * -(-cols // 32) + requests == want_requests
+    assert warp_per_row_sectors(70, cols) + sectors == want_sectors
 
 
 def test_no_row_makes_no_request():
-    assert unrolled_warp_per_row(0, 5, 4) == unrolled_warp_per_row(5, 0, 4) == (0, 0)
+    assert added_by_unrolling(0, 5, 4) == added_by_unrolling(5, 0, 4) == (0, 0)

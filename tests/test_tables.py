@@ -262,3 +262,10 @@ def test_what_an_unrolled_loop_adds_is_said_to_the_unit():
     assert "750 load requests and 657 sectors more" in str(findings.unrolled(odd))
     assert str(findings.unrolled(odd)).endswith("the difference, to the unit.")
     assert str(findings.unrolled(odd, unroll=2)).endswith("not the difference.")
+
+
+def test_a_record_without_counters_says_nothing_of_unrolling():
+    timed = Measured("warp", "float32", 250, 1001, "nvidia-h200", seconds=1e-5)
+    bare = replace(ledger.ledger("warp", 250, 1001, counted=False), measured=timed)
+    assert MISSING in str(findings.unrolled(bare))
+    assert "difference" not in str(findings.unrolled(bare))
