@@ -113,7 +113,8 @@ def _tree(formula: str) -> ast.expr:
 
 
 # ---------------------------------------------------------------------------------------- softmax
-# Symbols: M rows, N columns, B threads of a block, W = 32 lanes, E bytes of an element.
+# Symbols: M rows, N columns; B threads and P rows of a block, T threads of a row, W = 32 lanes; E
+# bytes of an element.
 
 
 def _traffic(way: str, requests: str, sectors: str) -> dict[str, str]:
@@ -129,10 +130,10 @@ def _traffic(way: str, requests: str, sectors: str) -> dict[str, str]:
 _LOAD_ROWS, _STORE_ROWS = (_traffic(way, "ceil(M, W)*N", "S(M, N)") for way in ("load", "store"))
 """A thread walks a row: a request is one column of 32 rows."""
 
-_LOAD_WARPS, _STORE_WARPS = (_traffic(way, "M*ceil(N, W)", "V(M, N)") for way in ("load", "store"))
-"""A warp walks a row: a request is 32 columns of one row."""
+LOAD_WARPS, STORE_WARPS = (_traffic(way, "M*ceil(N, W)", "V(M, N)") for way in ("load", "store"))
+"""Warps walk a row, one or several: a request is 32 columns of one row."""
 
-_SHARE = {"sub": "M*N", "exp": "M*N", "div": "M*N"}
+SHARE = {"sub": "M*N", "exp": "M*N", "div": "M*N"}
 """exp(x - max) / sum for every element."""
 
 _GUARD = Phase("guard", {"branches": "ceil(M, B)*ceil(B, W)", "diverged": "min(1, M % W)"})
@@ -143,16 +144,16 @@ NAIVE_EXECUTED = (
     _GUARD,
     Phase("maximum", _LOAD_ROWS | {"compare": "M*N"}),
     Phase("sum", _LOAD_ROWS | {"sub": "M*N", "exp": "M*N", "add": "M*N"}),
-    Phase("write", _LOAD_ROWS | _SHARE | _STORE_ROWS),
+    Phase("write", _LOAD_ROWS | SHARE | _STORE_ROWS),
 )
 """`naive` as written: the maximum starts from -FLT_MAX and the sum from 0, so both take N steps."""
 
-_WRITE_TEXTBOOK = Phase("write", _SHARE | {"load_bytes": "E*M*N", "store_bytes": "E*M*N"})
+WRITE_TEXTBOOK = Phase("write", SHARE | {"load_bytes": "E*M*N", "store_bytes": "E*M*N"})
 
 NAIVE_TEXTBOOK = (
     Phase("maximum", {"compare": "M*(N - 1)", "load_bytes": "E*M*N"}),
     Phase("sum", {"sub": "M*N", "exp": "M*N", "add": "M*(N - 1)", "load_bytes": "E*M*N"}),
-    _WRITE_TEXTBOOK,
+    WRITE_TEXTBOOK,
 )
 """The useful work of three passes: N - 1 comparisons and additions a row (arithmetic and bytes
 only)."""
@@ -182,7 +183,7 @@ def _online(form: str) -> tuple[Phase, ...]:
         _GUARD,
         Phase("online pass", _LOAD_ROWS | _step(form, "R") | branches),
         *contract,
-        Phase("write", _LOAD_ROWS | _SHARE | _STORE_ROWS),
+        Phase("write", _LOAD_ROWS | SHARE | _STORE_ROWS),
     )
 
 
@@ -192,7 +193,7 @@ the other forms, and the correction of a warp, meet exp(inf - inf) = NaN and nee
 
 ONLINE_TEXTBOOK = (
     Phase("online pass", {**_step("branch", "R"), "load_bytes": "E*M*N"}),
-    _WRITE_TEXTBOOK,
+    WRITE_TEXTBOOK,
 )
 """4MN + R FLOPs, 2MN exponentials, 12MN bytes: the branch form is the one that does no work
 twice."""
@@ -206,12 +207,12 @@ def _warp(form: str) -> tuple[Phase, ...]:
         Phase("guard", {"branches": "M"}),
         Phase(
             "online pass",
-            _LOAD_WARPS | _step(form, "R_T") | {"branches": "M*ceil(N, W)", "diverged": "D"},
+            LOAD_WARPS | _step(form, "R_T") | {"branches": "M*ceil(N, W)", "diverged": "D"},
         ),
         Phase("maximum of the row", {"compare": "M*W*lg(W)", "shuffles": "M*(lg(W) + 1)"}),
         _CORRECTION,
         Phase("sum of the row", {"add": "M*W*lg(W)", "shuffles": "M*(lg(W) + 1)"}),
-        Phase("write", _LOAD_WARPS | _SHARE | _STORE_WARPS),
+        Phase("write", LOAD_WARPS | SHARE | STORE_WARPS),
     )
 
 

@@ -51,7 +51,8 @@ def symbols(
     continuous data.
     """
     rows, cols, threads = sizes["rows"], sizes["cols"], kernel.threads_per_row
-    plain = {"M": rows, "N": cols, "B": kernel.block, "W": WARP, "E": ITEMSIZE[dtype]}
+    plain = {"M": rows, "N": cols, "W": WARP, "E": ITEMSIZE[dtype]}
+    plain |= {"B": kernel.block, "P": kernel.rows_per_block, "T": threads}
 
     @cache  # R and D walk over the whole matrix, and several formulas hold them
     def lookup(symbol: str) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from softmax_lab import cost, reference
+from softmax_lab import block_cost, cost, reference
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class Kernel:
     """One kernel: pure data plus its two closed forms (see `cost`).
 
     `requires` is the lowest compute capability it compiles for (75 is `sm_75`), `title` what charts
-    call it.
+    call it, `shared_bytes` the dynamic shared memory of a block [B]. With `rows_along_y` a block is
+    two-dimensional: threadIdx.y is the row, threadIdx.x the thread of the row.
     """
 
     name: str
@@ -50,6 +51,8 @@ class Kernel:
     executed: tuple[cost.Phase, ...]
     textbook: tuple[cost.Phase, ...]
     title: str
+    shared_bytes: int = 0
+    rows_along_y: bool = False
 
     @property
     def symbol(self) -> str:
@@ -92,9 +95,11 @@ class Kernel:
             )
         return sizes
 
-    def geometry(self, rows: int) -> tuple[int, int]:
-        """(blocks, threads of a block) of a launch over `rows` rows."""
-        return -(-rows // self.rows_per_block), self.block
+    def geometry(self, rows: int) -> tuple[int, tuple[int, ...]]:
+        """(blocks, threads of a block along x and, if it has one, y) of a launch over `rows`
+        rows."""
+        shape = (self.threads_per_row, self.rows_per_block) if self.rows_along_y else (self.block,)
+        return -(-rows // self.rows_per_block), shape
 
 
 def check_array(kernel: str, name: str, array, dtypes: tuple[str, ...]) -> None:
@@ -192,6 +197,18 @@ _ALL = (
     _thread_per_row("online_branchfree", cost.ONLINE_EXECUTED["branchfree"], "online, branch-free"),
     _warp_per_row("warp", cost.WARP_EXECUTED["branch"], "one warp per row"),
     _warp_per_row("warp_rescale", cost.WARP_EXECUTED["rescale"], "one warp per row, as published"),
+    Kernel(
+        name="block_tree",
+        family=SOFTMAX,
+        rows_per_block=1,
+        threads_per_row=512,
+        dtypes=("float32",),
+        requires=75,
+        executed=block_cost.TREE_EXECUTED,
+        textbook=block_cost.THREE_PASSES_TEXTBOOK,
+        title="one block per row, trees",
+        shared_bytes=4 * 512,
+    ),
 )
 
 KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in _ALL}

@@ -34,6 +34,7 @@ ORDER = (
     "replay",
     "roofline",
     "cost",
+    "block_cost",
     "reference",
     "registry",
     "fingerprint",

@@ -69,6 +69,7 @@ def run(
         block,
         arguments,
         kernel=kernel.symbol,
+        shared=kernel.shared_bytes,
         lockstep=lockstep,
         sanitize=sanitize,
         trace=trace,
@@ -91,6 +92,7 @@ def plain(kernel: Kernel | str, *arrays: np.ndarray, limits: Limits = Limits()) 
         block,
         arguments,
         kernel=kernel.symbol,
+        shared=kernel.shared_bytes,
         count=False,
         limits=limits,
     )

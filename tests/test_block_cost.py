@@ -1,0 +1,25 @@
+"""Closed forms of the block kernels against what is known of them, before anything is counted."""
+
+import pytest
+
+from softmax_lab import derive
+
+M, N = 256, 1024
+
+
+def test_block_tree_is_three_passes_and_two_trees():
+    did, threads = derive("block_tree", M, N), 512
+    assert did.flops == M * (4 * N + threads - 1)
+    assert (did.exp, did.bytes) == (2 * M * N, 16 * M * N)
+    assert did.compare == M * (N + threads - 1)
+    assert did.barriers == M * (2 * 9 + 3)
+    assert did.shuffles == 0
+    # Two trees: each warp stores once and reads slot 0 once; T/W - 1 whole warps and five times a
+    # part of one load two values and store one.
+    assert did.shared_requests == did.shared_wavefronts == M * 2 * (16 + 3 * (15 + 5) + 16)
+
+
+@pytest.mark.parametrize("cols", [1, 5, 512, 1024])
+def test_however_many_threads_share_a_row_the_useful_work_is_that_of_one(cols):
+    book, one = (derive(name, M, cols, form="textbook") for name in ("block_tree", "naive"))
+    assert book == one

@@ -1,0 +1,59 @@
+"""Wrong kernels are refused, by the sanitizer with name and line or by the checker, and the kernels
+they were made from are not."""
+
+import numpy as np
+import pytest
+from wrong import VALUES, WRONG, edited, run
+
+from softmax_lab import reference, registry
+
+NAMES = [each.name for each in WRONG]
+RACY = WRONG[0]
+
+
+def matrix(x) -> np.ndarray:
+    """Rows of scores, or normal ones of a shape."""
+    return np.array(x, "f4") if isinstance(x[0], tuple) else reference.inputs("normal", *x)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=NAMES)
+def test_what_is_wrong_is_refused(wrong):
+    x = matrix(wrong.x)
+    found = run(wrong.kernel, x, *wrong.edits, sanitize=True)
+    if wrong.verdict == VALUES:
+        assert not found.faults, found.faults
+        assert not reference.compare(found.y, x).ok
+        return
+    lines = edited(wrong.kernel, *wrong.edits).text.splitlines()
+    said = [(fault.kind, lines[fault.line - 1].strip()) for fault in found.faults]
+    assert any(kind == wrong.verdict and wrong.line in line for kind, line in said), said
+
+
+@pytest.mark.parametrize("wrong", [w for w in WRONG if w.spared], ids=lambda wrong: wrong.name)
+def test_the_smallest_input_that_fails_has_neighbours_that_do_not(wrong):
+    for spared in map(matrix, wrong.spared):
+        found = run(wrong.kernel, spared, *wrong.edits)
+        assert reference.compare(found.y, spared).ok
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=NAMES)
+def test_the_kernel_itself_is_right_there(wrong):
+    for x in map(matrix, (wrong.x, *wrong.spared)):
+        found = run(wrong.kernel, x, sanitize=True)
+        assert not found.faults
+        assert reference.compare(found.y, x).ok
+
+
+def test_faults_are_told_apart_by_name_and_kernels_are_of_the_list():
+    assert len(set(NAMES)) == len(NAMES)
+    assert {wrong.kernel for wrong in WRONG} <= set(registry.KERNELS)
+
+
+def test_row_sums_do_not_see_the_missing_barrier():
+    # Every row still sums to 1, and yet an element is off by nearly all it should be.
+    x = reference.inputs("normal", 64, 1024)
+    y = run(RACY.kernel, x, *RACY.edits, count=False).y
+    assert np.abs(y.sum(axis=1, dtype=np.float64) - 1).max() < 2e-7
+    want = reference.softmax(x)
+    assert 0.9 < (np.abs(y - want) / want).max() < 1
+    assert not reference.compare(y, x).ok

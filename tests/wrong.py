@@ -1,0 +1,114 @@
+"""Kernels that are wrong, each as edits of one that is right: what finds the fault, and where.
+
+`WRONG` is data; test_wrong.py runs it. Text that an edit replaces must stand once in the kernel's
+file or in a header that it includes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from softmax_lab import emulator, registry
+from softmax_lab.emulator import Out, Run, Source
+
+Edit = tuple[str, str]
+VALUES = "wrong values"
+"""The verdict where only the results show the fault: the oracle's checker refuses them."""
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """One fault: `edits` of `kernel` as (old text, new text), and what it must be found by.
+
+    `verdict` is the sanitizer's word for the fault, which it must give at the line that holds
+    `line`; or VALUES. `x` is the smallest input that shows it, rows of scores or a shape (rows,
+    cols) of normal ones; on `spared` the fault does not show.
+    """
+
+    name: str
+    kernel: str
+    edits: tuple[Edit, ...]
+    verdict: str
+    why: str
+    line: str = ""
+    x: tuple = (1, 1)
+    spared: tuple[tuple, ...] = ()
+
+
+WRONG = (
+    Wrong(
+        name="block_tree without the barrier between its trees",
+        kernel="block_tree",
+        edits=(("    __syncthreads();  // every thread has read slot 0", "    // nobody has"),),
+        verdict="shared race",
+        line="partial[thread] = sum;",
+        why="as published: a late warp may read thread 0's sum where the maximum was",
+    ),
+    Wrong(
+        name="block_tree without a barrier between two levels",
+        kernel="block_tree",
+        edits=(
+            (
+                "partial[thread + half]);\n        __syncthreads();  // outside of the `if`",
+                "partial[thread + half]);\n        // outside of the `if`",
+            ),
+        ),
+        verdict="shared race",
+        line="partial[thread] = fmaxf(",
+        why="a level reads what another thread writes in the one before",
+    ),
+    Wrong(
+        name="block_tree with a barrier inside the guard",
+        kernel="block_tree",
+        edits=(
+            (
+                "if (thread < half) partial[thread] = fmaxf(partial[thread], partial[thread + "
+                "half]);\n        __syncthreads();",
+                "if (thread < half) {\n            partial[thread] = fmaxf(partial[thread], "
+                "partial[thread + half]);\n            __syncthreads();\n        }",
+            ),
+        ),
+        verdict="different barriers",
+        line="__syncthreads();",
+        why="half of the block waits where the other half never comes",
+    ),
+    Wrong(
+        name="block_tree from a maximum of 0",
+        kernel="block_tree",
+        edits=(("float max = -CUDART_MAX_NORMAL_F;", "float max = 0.0f;"),),
+        verdict=VALUES,
+        x=((-104.0,),),
+        spared=(((-80.0,),), ((-80.0, 3.0),)),
+        why="0 is no identity of max: scores far below it lose their sum",
+    ),
+)
+
+
+def edited(name: str, *edits: Edit) -> Source:
+    """The source of a kernel with `edits` made; a header that holds an edited text is put in its
+    place."""
+    kernel = registry.get(name)
+    text = kernel.path.read_text(encoding="utf-8")
+    for old, new in edits:
+        if old not in text:
+            text = re.sub(r'#include "([^"]+)"\n', lambda m: _header(kernel.path.parent, m), text)
+        assert text.count(old) == 1, f"{name} holds {old!r} {text.count(old)} times, not once"
+        text = text.replace(old, new)
+    return Source(text, kernel.path.name, kernel.path.parent)
+
+
+def _header(folder, include: re.Match) -> str:
+    text = (folder / include[1]).read_text(encoding="utf-8")
+    return re.sub(r"^#pragma once$", "", text, flags=re.M)
+
+
+def run(name: str, x: np.ndarray, *edits: Edit, **how) -> Run:
+    """One launch of an edited kernel on the emulator; `how` goes to `emulator.launch`."""
+    kernel = registry.get(name)
+    grid, block = kernel.geometry(len(x))
+    arguments = (x, Out(x.shape), *x.shape)
+    how = {"kernel": kernel.symbol, "shared": kernel.shared_bytes} | how
+    return emulator.launch(edited(name, *edits), grid, block, arguments, **how)
