@@ -24,14 +24,18 @@ def _tree(operation: str) -> dict[str, str]:
 
 _GUARD = Phase("guard", {"branches": "M*ceil(T, W)"})
 
+_MAXIMA = Phase("maxima of the threads", LOAD_WARPS | {"compare": "M*N"})
+_SUMS = Phase("sums of the threads", LOAD_WARPS | {"sub": "M*N", "exp": "M*N", "add": "M*N"})
+_WRITE = Phase("write", LOAD_WARPS | SHARE | STORE_WARPS)
+
 TREE_EXECUTED = (
     _GUARD,
-    Phase("maxima of the threads", LOAD_WARPS | {"compare": "M*N"}),
+    _MAXIMA,
     Phase("maximum of the row", _tree("compare")),
     Phase("before the reuse", {"barriers": "M"}),
-    Phase("sums of the threads", LOAD_WARPS | {"sub": "M*N", "exp": "M*N", "add": "M*N"}),
+    _SUMS,
     Phase("sum of the row", _tree("add")),
-    Phase("write", LOAD_WARPS | SHARE | STORE_WARPS),
+    _WRITE,
 )
 """`block_tree`: three passes, and after the first two of them a tree in shared memory."""
 
@@ -50,3 +54,29 @@ THREE_PASSES_TEXTBOOK = (
 )
 """The useful work is that of one thread, N - 1 comparisons and additions a row: min(N, T) threads
 have a first element, and meeting costs one step less than there are of them."""
+
+# P rows of a block meet at its barriers, whether they are there or not: P*ceil(M, P) rows in all.
+
+
+def _fold(operation: str) -> dict[str, str]:
+    """Each warp reduces by shuffles, lane 0 puts the result into shared memory, the row's first
+    thread folds them one by one and all read what it leaves there."""
+    return {
+        operation: "P*ceil(M, P)*(T*lg(W) + ceil(T, W) - 1)",
+        "shuffles": "P*ceil(M, P)*ceil(T, W)*lg(W)",
+        "barriers": "2*ceil(M, P)",
+        "shared_requests": "P*ceil(M, P)*3*ceil(T, W)",
+        "shared_wavefronts": "P*ceil(M, P)*3*ceil(T, W)",
+        "branches": "P*ceil(M, P)*2*ceil(T, W)",
+        "diverged": "P*ceil(M, P)*(ceil(T, W) + 1)",
+    }
+
+
+FOLD_EXECUTED = (
+    _MAXIMA,
+    Phase("maximum of the row", _fold("compare")),
+    _SUMS,
+    Phase("sum of the row", _fold("add")),
+    _WRITE,
+)
+"""`block_warp`: three passes without a guard; every lane of a shuffle takes part, useful or not."""

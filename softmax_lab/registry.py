@@ -209,6 +209,18 @@ _ALL = (
         title="one block per row, trees",
         shared_bytes=4 * 512,
     ),
+    Kernel(
+        name="block_warp",
+        family=SOFTMAX,
+        rows_per_block=4,
+        threads_per_row=256,
+        dtypes=("float32",),
+        requires=75,
+        executed=block_cost.FOLD_EXECUTED,
+        textbook=block_cost.THREE_PASSES_TEXTBOOK,
+        title="eight warps per row, shuffles",
+        rows_along_y=True,
+    ),
 )
 
 KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in _ALL}

@@ -23,3 +23,14 @@ def test_block_tree_is_three_passes_and_two_trees():
 def test_however_many_threads_share_a_row_the_useful_work_is_that_of_one(cols):
     book, one = (derive(name, M, cols, form="textbook") for name in ("block_tree", "naive"))
     assert book == one
+
+
+def test_block_warp_ties_four_rows_together():
+    did = derive("block_warp", M, N)
+    # Five rounds of 256 lanes, then seven more in the row's first thread, for maximum and sum.
+    assert did.flops == M * (4 * N + 5 * 256 + 7)
+    assert did.compare == M * (N + 5 * 256 + 7)
+    assert (did.exp, did.bytes) == (2 * M * N, 16 * M * N)
+    assert did.shuffles == 80 * M
+    assert did.barriers == 4 * M / 4
+    assert derive("block_warp", 4 * 7, 50).shuffles == derive("block_warp", 4 * 7 - 3, 50).shuffles

@@ -84,6 +84,62 @@ WRONG = (
         spared=(((-80.0,),), ((-80.0, 3.0),)),
         why="0 is no identity of max: scores far below it lose their sum",
     ),
+    Wrong(
+        name="block_warp with its maximum in an int",
+        kernel="block_warp",
+        edits=(
+            (
+                "const float row_max = maxima[mine][0];",
+                "const int row_max = int(maxima[mine][0]);",
+            ),
+        ),
+        verdict=VALUES,
+        x=((-2147483904.0,),),  # the first float below -2^31
+        spared=(((-2147483648.0, -2147483904.0),), ((0.9, -0.9, 700.5),)),
+        why="as published: cutting off the fraction does no harm, until the integers end",
+    ),
+    Wrong(
+        name="block_warp whose threads past the last row return",
+        kernel="block_warp",
+        edits=(
+            (
+                "    x += row * cols;",
+                "    if (row >= size_t(rows)) return;\n    x += row * cols;",
+            ),
+        ),
+        verdict="barrier after exit",
+        line="__syncthreads();  // every thread of all four rows",
+        x=(1, 1),
+        spared=((4, 1),),
+        why="as published: the block's other rows wait for threads that are gone",
+    ),
+    Wrong(
+        name="block_warp without the barrier before the fold",
+        kernel="block_warp",
+        edits=(
+            ("    __syncthreads();  // every thread of all four rows", "    // nobody of all four"),
+        ),
+        verdict="shared uninitialised",
+        line="max = fmaxf(max, maxima[mine][w]);",
+        why="the row's first thread may fold what other warps have not stored yet",
+    ),
+    Wrong(
+        name="block_warp with one array for maxima and sums",
+        kernel="block_warp",
+        edits=((", sums[ROWS][WARPS];", "; float (*sums)[WARPS] = maxima;"),),
+        verdict="shared race",
+        line="sums[mine][warp] = sum;",
+        why="a fast warp's sum may overwrite the maximum that a slow one is still to read",
+    ),
+    Wrong(
+        name="block_warp that folds one warp too few",
+        kernel="block_warp",
+        edits=(("w < WARPS; ++w) sum +=", "w < WARPS - 1; ++w) sum +="),),
+        verdict=VALUES,
+        x=(1, 225),
+        spared=((1, 224),),
+        why="a lost tail: the eighth warp's columns are missing from the sum",
+    ),
 )
 
 
