@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from softmax_lab.cost import LOAD_WARPS, SHARE, STORE_WARPS, WRITE_TEXTBOOK, Phase
+from softmax_lab.cost import (
+    LOAD_WARPS,
+    ONLINE_TEXTBOOK,
+    SHARE,
+    STORE_WARPS,
+    WRITE_TEXTBOOK,
+    Phase,
+)
 
 
 def _tree(operation: str) -> dict[str, str]:
@@ -80,3 +87,30 @@ FOLD_EXECUTED = (
     _WRITE,
 )
 """`block_warp`: three passes without a guard; every lane of a shuffle takes part, useful or not."""
+
+
+def _merges(times: str, updates: str | None = None) -> dict[str, str]:
+    """The operator of (max, sum) pairs, `times` times; `updates` of them find a larger maximum."""
+    work = dict.fromkeys(("compare", "sub", "exp", "mul", "add"), times)
+    return work if updates is None else work | {"updates": updates}
+
+
+_PAIRS = {"shuffles": "2*M*lg(W)"}
+"""A butterfly of pairs: each round moves two words."""
+
+MERGE_EXECUTED = (
+    Phase("guard", {"branches": "P*ceil(M, P)"}),
+    Phase("online pass", LOAD_WARPS | _merges("M*N", "R_T")),
+    Phase("merge of the lanes", _merges("M*W*lg(W)", "R_X") | _PAIRS),
+    Phase("contract", {"compare": "M*W"}),
+    _WRITE,
+)
+"""`warp_merge`: elements and lanes meet by the same operator; R_X of the lanes' merges find the
+larger maximum in their partner (`online.merge_rises`)."""
+
+MERGE_TEXTBOOK = (
+    ONLINE_TEXTBOOK[0],
+    Phase("merge of the lanes", _merges("M*(W - 1)") | _PAIRS),
+    WRITE_TEXTBOOK,
+)
+"""The useful work: a step that multiplies only where the maximum rises, and W - 1 merges."""

@@ -221,6 +221,17 @@ _ALL = (
         title="eight warps per row, shuffles",
         rows_along_y=True,
     ),
+    Kernel(
+        name="warp_merge",
+        family=SOFTMAX,
+        rows_per_block=4,
+        threads_per_row=32,
+        dtypes=("float32",),
+        requires=75,
+        executed=block_cost.MERGE_EXECUTED,
+        textbook=block_cost.MERGE_TEXTBOOK,
+        title="one warp per row, one operator",
+    ),
 )
 
 KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in _ALL}

@@ -90,6 +90,7 @@ INCLUDES = {
     "cuda_fp16.h",
     "cuda_bf16.h",
     "../common.cuh",
+    "../merge.cuh",
     "../hopper.cuh",
 }
 HEAD = ("Idea", "Launch", "Traffic", "Source")

@@ -34,3 +34,12 @@ def test_block_warp_ties_four_rows_together():
     assert did.shuffles == 80 * M
     assert did.barriers == 4 * M / 4
     assert derive("block_warp", 4 * 7, 50).shuffles == derive("block_warp", 4 * 7 - 3, 50).shuffles
+
+
+def test_warp_merge_pays_for_every_lane_at_every_level():
+    did, book = (derive("warp_merge", M, N, form=form) for form in ("executed", "textbook"))
+    assert did.flops == 5 * M * N + 15 * 32 * M
+    assert did.exp == 2 * M * N + 5 * 32 * M
+    assert did.compare == M * N + 5 * 32 * M + 32 * M  # the last are the tests for +inf
+    assert (did.bytes, did.shuffles, did.barriers) == (12 * M * N, 10 * M, 0)
+    assert book.exp - 2 * M * N == 31 * M  # useful merges, where 160 are executed

@@ -6,6 +6,7 @@ file or in a header that it includes.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -139,6 +140,42 @@ WRONG = (
         x=(1, 225),
         spared=((1, 224),),
         why="a lost tail: the eighth warp's columns are missing from the sum",
+    ),
+    Wrong(
+        name="warp_merge from an identity that is none",
+        kernel="warp_merge",
+        edits=(("pair = {-CUDART_MAX_NORMAL_F, 0.0f};", "pair = {-CUDART_INF_F, 0.0f};"),),
+        verdict=VALUES,
+        x=(1, 1),
+        spared=((3, 16), (3, 31), (3, 1000)),
+        why="as published: below 16 columns two idle lanes merge, exp(-inf + inf) = NaN",
+    ),
+    Wrong(
+        name="warp_merge without the test for +inf",
+        kernel="warp_merge",
+        edits=(("const float sum = sum_or_nan(pair);", "const float sum = pair.sum;"),),
+        verdict=VALUES,
+        x=((math.inf, 0.0),),
+        spared=(((math.inf,),), ((math.inf, math.inf),)),
+        why="+inf comes out as NaN among zeros, not as a row without a distribution",
+    ),
+    Wrong(
+        name="warp_merge that adds unlike denominators",
+        kernel="warp_merge",
+        edits=(("small.sum * expf(small.max - large.max)", "small.sum"),),
+        verdict=VALUES,
+        x=((0.0, 1.0),),
+        spared=(((1.0,),), ((2.0, 2.0),)),
+        why="sums relative to different maxima have no common unit",
+    ),
+    Wrong(
+        name="warp_merge in tiles of 16 lanes",
+        kernel="warp_merge",
+        edits=(("cg::tiled_partition<32>(", "cg::tiled_partition<16>("),),
+        verdict=VALUES,
+        x=(1, 17),
+        spared=((9, 16),),
+        why="rows are dealt out by tiles of 16 lanes, columns by steps of 32",
     ),
 )
 
