@@ -7,20 +7,21 @@ from softmax_lab.cost import (
     ONLINE_TEXTBOOK,
     SHARE,
     STORE_WARPS,
+    WARP_EXECUTED,
     WRITE_TEXTBOOK,
     Phase,
 )
 
 
-def _tree(operation: str) -> dict[str, str]:
-    """T values, one a thread, put into shared memory, halved until one is left and read by all.
+def _tree(each: int, level: int) -> dict[str, str]:
+    """What each thread of a row has is put into shared memory, halved until one is left and read by
+    all: `each` accesses of a thread for that, `level` of one that is active in a round.
 
-    A level takes two loads and a store: of T/2, …, 32 threads, whole warps, T/W - 1 of them in all,
-    then five times of a part of the first warp, which the guard splits.
+    T/2, …, 32 threads are active, whole warps, T/W - 1 of them in all, then five times a part of
+    the first warp, which the guard splits.
     """
-    accesses = "M*(2*ceil(T, W) + 3*(ceil(T, W) - 1 + lg(W)))"
+    accesses = f"M*({each}*ceil(T, W) + {level}*(ceil(T, W) - 1 + lg(W)))"
     return {
-        operation: "M*(T - 1)",
         "barriers": "M*(lg(T) + 1)",
         "shared_requests": accesses,
         "shared_wavefronts": accesses,  # neighbours use neighbouring banks, or all the same word
@@ -28,6 +29,10 @@ def _tree(operation: str) -> dict[str, str]:
         "diverged": "M*lg(W)",
     }
 
+
+_VALUES, _PAIRS = _tree(each=2, level=3), _tree(each=4, level=4)
+"""Of values a round loads two and stores one; of (max, sum) pairs it loads the other and stores the
+merged."""
 
 _GUARD = Phase("guard", {"branches": "M*ceil(T, W)"})
 
@@ -38,10 +43,10 @@ _WRITE = Phase("write", LOAD_WARPS | SHARE | STORE_WARPS)
 TREE_EXECUTED = (
     _GUARD,
     _MAXIMA,
-    Phase("maximum of the row", _tree("compare")),
+    Phase("maximum of the row", {"compare": "M*(T - 1)"} | _VALUES),
     Phase("before the reuse", {"barriers": "M"}),
     _SUMS,
-    Phase("sum of the row", _tree("add")),
+    Phase("sum of the row", {"add": "M*(T - 1)"} | _VALUES),
     _WRITE,
 )
 """`block_tree`: three passes, and after the first two of them a tree in shared memory."""
@@ -95,13 +100,13 @@ def _merges(times: str, updates: str | None = None) -> dict[str, str]:
     return work if updates is None else work | {"updates": updates}
 
 
-_PAIRS = {"shuffles": "2*M*lg(W)"}
-"""A butterfly of pairs: each round moves two words."""
+_BUTTERFLY = {"shuffles": "2*M*lg(W)"}
+"""Each of its rounds moves two words."""
 
 MERGE_EXECUTED = (
     Phase("guard", {"branches": "P*ceil(M, P)"}),
     Phase("online pass", LOAD_WARPS | _merges("M*N", "R_T")),
-    Phase("merge of the lanes", _merges("M*W*lg(W)", "R_X") | _PAIRS),
+    Phase("merge of the lanes", _merges("M*W*lg(W)", "R_X") | _BUTTERFLY),
     Phase("contract", {"compare": "M*W"}),
     _WRITE,
 )
@@ -110,7 +115,26 @@ larger maximum in their partner (`online.merge_rises`)."""
 
 MERGE_TEXTBOOK = (
     ONLINE_TEXTBOOK[0],
-    Phase("merge of the lanes", _merges("M*(W - 1)") | _PAIRS),
+    Phase("merge of the lanes", _merges("M*(W - 1)") | _BUTTERFLY),
     WRITE_TEXTBOOK,
 )
 """The useful work: a step that multiplies only where the maximum rises, and W - 1 merges."""
+
+(_, _ONLINE, *_) = WARP_EXECUTED["branch"]
+
+BLOCK_ONLINE_EXECUTED = (
+    _GUARD,
+    _ONLINE,
+    Phase("merge of the threads", _merges("M*(T - 1)", "R_Y") | _PAIRS),
+    Phase("contract", {"compare": "M*T"}),
+    _WRITE,
+)
+"""`block_online`: the pass of a lane in every thread, then one tree of pairs, in which R_Y merges
+find the larger maximum in the second of the two."""
+
+BLOCK_ONLINE_TEXTBOOK = (
+    ONLINE_TEXTBOOK[0],
+    Phase("merge of the threads", _merges("M*(T - 1)")),
+    WRITE_TEXTBOOK,
+)
+"""The useful work: T - 1 merges, and R is that of one walk over the row."""

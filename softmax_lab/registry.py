@@ -232,6 +232,17 @@ _ALL = (
         textbook=block_cost.MERGE_TEXTBOOK,
         title="one warp per row, one operator",
     ),
+    Kernel(
+        name="block_online",
+        family=SOFTMAX,
+        rows_per_block=1,
+        threads_per_row=256,
+        dtypes=("float32",),
+        requires=75,
+        executed=block_cost.BLOCK_ONLINE_EXECUTED,
+        textbook=block_cost.BLOCK_ONLINE_TEXTBOOK,
+        title="one block per row, online",
+    ),
 )
 
 KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in _ALL}

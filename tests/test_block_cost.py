@@ -43,3 +43,14 @@ def test_warp_merge_pays_for_every_lane_at_every_level():
     assert did.compare == M * N + 5 * 32 * M + 32 * M  # the last are the tests for +inf
     assert (did.bytes, did.shuffles, did.barriers) == (12 * M * N, 10 * M, 0)
     assert book.exp - 2 * M * N == 31 * M  # useful merges, where 160 are executed
+
+
+def test_block_online_has_one_tree_where_block_tree_has_two():
+    did, book = (derive("block_online", M, N, form=form) for form in ("executed", "textbook"))
+    assert did.barriers == M * (8 + 1)
+    assert (did.bytes, did.shuffles) == (12 * M * N, 0)
+    assert did.exp == book.exp == 2 * M * N + 255 * M  # every merge is of use
+    assert did.compare - book.compare == 256 * M  # the tests for +inf
+    # Each warp stores two words and reads two at the end; 7 whole warps and five times a part of
+    # one load a pair and store one.
+    assert did.shared_requests == did.shared_wavefronts == M * 4 * (8 + 7 + 5)

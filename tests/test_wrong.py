@@ -3,9 +3,10 @@ they were made from are not."""
 
 import numpy as np
 import pytest
-from wrong import VALUES, WRONG, edited, run
+from wrong import INT_OFFSETS, VALUES, WRONG, edited, run
 
 from softmax_lab import reference, registry
+from softmax_lab.emulator import Fault, Source, Virtual
 
 NAMES = [each.name for each in WRONG]
 RACY = WRONG[0]
@@ -16,6 +17,13 @@ def matrix(x) -> np.ndarray:
     return np.array(x, "f4") if isinstance(x[0], tuple) else reference.inputs("normal", *x)
 
 
+def line_of(fault: Fault, source: Source) -> str:
+    """The text of the line that a fault names, in the kernel's file or in a header of ours."""
+    if fault.file != source.name:
+        source = Source.read(registry.kernel_folder() / fault.file)
+    return source.text.splitlines()[fault.line - 1].strip()
+
+
 @pytest.mark.parametrize("wrong", WRONG, ids=NAMES)
 def test_what_is_wrong_is_refused(wrong):
     x = matrix(wrong.x)
@@ -24,8 +32,8 @@ def test_what_is_wrong_is_refused(wrong):
         assert not found.faults, found.faults
         assert not reference.compare(found.y, x).ok
         return
-    lines = edited(wrong.kernel, *wrong.edits).text.splitlines()
-    said = [(fault.kind, lines[fault.line - 1].strip()) for fault in found.faults]
+    source = edited(wrong.kernel, *wrong.edits)
+    said = [(fault.kind, line_of(fault, source)) for fault in found.faults]
     assert any(kind == wrong.verdict and wrong.line in line for kind, line in said), said
 
 
@@ -58,3 +66,18 @@ def test_row_sums_do_not_see_the_missing_barrier():
     want = reference.softmax(x)
     assert 0.9 < (np.abs(y - want) / want).max() < 1
     assert not reference.compare(y, x).ok
+
+
+FAR = Virtual((2**16 + 1, 2**15))  # its last row starts at element 2^31
+
+
+@pytest.mark.parametrize("name", registry.KERNELS)
+def test_offsets_reach_beyond_two_to_the_31(name):
+    assert not run(name, FAR, lockstep=False).faults
+
+
+@pytest.mark.parametrize("name", ["block_tree", "block_online"])
+def test_int_offsets_wrap_there(name):
+    faults = run(name, FAR, *INT_OFFSETS, lockstep=False).faults
+    assert {fault.kind for fault in faults} == {"out of bounds"}
+    assert faults[0].detail == "8589934592 bytes before the start of x"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from softmax_lab import emulator, registry
-from softmax_lab.emulator import Out, Run, Source
+from softmax_lab.emulator import Out, Run, Source, Virtual
 
 Edit = tuple[str, str]
 VALUES = "wrong values"
@@ -177,7 +177,61 @@ WRONG = (
         spared=((9, 16),),
         why="rows are dealt out by tiles of 16 lanes, columns by steps of 32",
     ),
+    Wrong(
+        name="block_online without a barrier before the tree",
+        kernel="block_online",
+        edits=(
+            ("    __syncthreads();  // every thread comes here", "    // every thread comes here"),
+        ),
+        verdict="shared uninitialised",
+        line="mine = merge(mine, {maxima[thread + half], sums[thread + half]});",
+        why="the tree reads pairs that no thread has stored yet",
+    ),
+    Wrong(
+        name="block_online without a barrier between two levels",
+        kernel="block_online",
+        edits=(
+            ("        __syncthreads();  // outside of the `if`", "        // outside of the `if`"),
+        ),
+        verdict="shared race",
+        line="mine = merge(mine, {maxima[thread + half], sums[thread + half]});",
+        why="a level reads pairs that other threads store in the one before",
+    ),
+    Wrong(
+        name="block_online with shared arrays of half the size",
+        kernel="block_online",
+        edits=(("maxima[256], sums[256];", "maxima[128], sums[128];"),),
+        verdict="shared out of bounds",
+        line="maxima[thread] = mine.max;",
+        why="one pair of each thread needs as many slots as there are threads",
+    ),
+    Wrong(
+        name="block_online from a maximum of -infinity",
+        kernel="block_online",
+        edits=(("float max = -CUDART_MAX_NORMAL_F;", "float max = -CUDART_INF_F;"),),
+        verdict=VALUES,
+        x=(1, 1),
+        spared=((1, 256),),
+        why="two threads without columns merge: exp(-inf + inf) = NaN",
+    ),
+    Wrong(
+        name="block_online whose tree leaves out a level",
+        kernel="block_online",
+        edits=(("half = blockDim.x / 2; half > 0", "half = blockDim.x / 2; half > 1"),),
+        verdict=VALUES,
+        x=(1, 2),
+        spared=((3, 1),),
+        why="the odd threads' columns are missing",
+    ),
 )
+
+
+INT_OFFSETS = (
+    ("const size_t row = blockIdx.x;", "const int row = blockIdx.x;"),
+    ("if (row >= size_t(rows)) return;", "if (row >= rows) return;"),
+)
+"""Edits of a kernel with one row a block: all five published kernels compute offsets so, and int
+times int wraps at 2^31 elements."""
 
 
 def edited(name: str, *edits: Edit) -> Source:
@@ -198,10 +252,15 @@ def _header(folder, include: re.Match) -> str:
     return re.sub(r"^#pragma once$", "", text, flags=re.M)
 
 
-def run(name: str, x: np.ndarray, *edits: Edit, **how) -> Run:
-    """One launch of an edited kernel on the emulator; `how` goes to `emulator.launch`."""
+def run(name: str, x: np.ndarray | Virtual, *edits: Edit, **how) -> Run:
+    """One launch of an edited kernel on the emulator; `how` goes to `emulator.launch`.
+
+    Of an array of address space only the last block runs.
+    """
     kernel = registry.get(name)
-    grid, block = kernel.geometry(len(x))
-    arguments = (x, Out(x.shape), *x.shape)
+    grid, block = kernel.geometry(x.shape[0])
+    y = Out(x.shape)
+    if isinstance(x, Virtual):
+        y, how = x, how | {"blocks": (grid - 1, grid)}
     how = {"kernel": kernel.symbol, "shared": kernel.shared_bytes} | how
-    return emulator.launch(edited(name, *edits), grid, block, arguments, **how)
+    return emulator.launch(edited(name, *edits), grid, block, (x, y, *x.shape), **how)
