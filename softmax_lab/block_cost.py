@@ -8,6 +8,7 @@ from softmax_lab.cost import (
     SHARE,
     STORE_WARPS,
     WARP_EXECUTED,
+    WARP_TEXTBOOK,
     WRITE_TEXTBOOK,
     Phase,
 )
@@ -138,3 +139,22 @@ BLOCK_ONLINE_TEXTBOOK = (
     WRITE_TEXTBOOK,
 )
 """The useful work: T - 1 merges, and R is that of one walk over the row."""
+
+# log-softmax: the same, and one logarithm a row instead of an exponential and a division an
+# element.
+
+_DIFFERENCES = {"sub": "2*M*N"}
+_LOG_EXECUTED = (
+    Phase("logarithm", {"log": "M*T"}),
+    Phase("write", LOAD_WARPS | _DIFFERENCES | STORE_WARPS),
+)
+_LOG_TEXTBOOK = (
+    Phase("logarithm", {"log": "M"}),
+    Phase("write", _DIFFERENCES | {"load_bytes": "E*M*N", "store_bytes": "E*M*N"}),
+)
+
+LOG_WARP_EXECUTED = (*WARP_EXECUTED["branch"][:-1], *_LOG_EXECUTED)
+LOG_WARP_TEXTBOOK = (*WARP_TEXTBOOK[:-1], *_LOG_TEXTBOOK)
+LOG_BLOCK_EXECUTED = (*BLOCK_ONLINE_EXECUTED[:-1], *_LOG_EXECUTED)
+LOG_BLOCK_TEXTBOOK = (*BLOCK_ONLINE_TEXTBOOK[:-1], *_LOG_TEXTBOOK)
+"""Every thread takes the logarithm of the row's sum, where one of them would do."""

@@ -38,6 +38,19 @@ def softmax(x) -> np.ndarray:
         return powers / powers.sum(axis=-1, keepdims=True)
 
 
+def log_softmax(x) -> np.ndarray:
+    """Log-softmax along the last axis in float64 (any shape → the same shape).
+
+    Masked entries (-inf) stay -inf; the rows without a distribution are NaN, as in `softmax`.
+    """
+    x = np.asarray(x, dtype=np.float64)
+    if x.size == 0:
+        return x.copy()
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
+        shifted = x - x.max(axis=-1, keepdims=True)
+        return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
 def unshifted(x) -> np.ndarray:
     """The definition without its shift, in float32 along the last axis: shown failing, used by
     nothing."""
@@ -67,40 +80,81 @@ def compare(y, x, *, dtype: str = "float32", terms: int | None = None) -> Verdic
     one thread's sum, is allowed instead of 4·√cols: the certain bound, for `BIASED` inputs. Raises
     ValueError when the shapes differ.
     """
+    x, y = _of_one_shape(x, y)
+    if x.size == 0:
+        return Verdict(True, "nothing to compare")
+    want, units = softmax(x), _depth(x) + _summing(x, terms)
+    allowed = (
+        want * (units * UNIT["float32"] + (UNIT[dtype] if dtype != "float32" else 0))
+        + DENORMAL_ERROR
+    )
+    return judged(y, want, allowed)
+
+
+def compare_log(y, x, *, dtype: str = "float32", terms: int | None = None) -> Verdict:
+    """Judge y (rows, cols) as the log-softmax of x (rows, cols), element by element.
+
+    Allowed at element i: the roundings of x_i - max, of the logarithm and of the result, each
+    relative to its size, and (8 + 4·√cols) roundings of float32 absolutely, because a relative
+    error of the sum is an absolute one of its logarithm. What float32 cannot hold must be -inf.
+    `dtype`, `terms` and errors are those of `compare`.
+    """
+    x, y = _of_one_shape(x, y)
+    if x.size == 0:
+        return Verdict(True, "nothing to compare")
+    want = log_softmax(x)
+    want[want < -np.finfo(np.float32).max] = -np.inf
+    size = np.where(np.isfinite(want), np.abs(want), 0)
+    allowed = (_depth(x) + 3 * size + _summing(x, terms)) * UNIT["float32"]
+    return judged(y, want, allowed + size * (UNIT[dtype] if dtype != "float32" else 0))
+
+
+def _of_one_shape(x, y) -> tuple[np.ndarray, np.ndarray]:
     x, y = np.asarray(x), np.asarray(y)
     if x.ndim != 2 or x.shape != y.shape:
         raise ValueError(
             f"compare takes y and x of one shape (rows, cols), got {y.shape} and {x.shape}"
         )
-    if x.size == 0:
-        return Verdict(True, "nothing to compare")
-    want, got = softmax(x), y.astype(np.float64)
-    wrong_nan = np.isnan(want) != np.isnan(got)
-    if wrong_nan.any():
-        row, col = (int(i) for i in np.argwhere(wrong_nan)[0])
-        return Verdict(
-            False,
-            f"y[{row}, {col}] is {got[row, col]:g}, must be {want[row, col]:g}",
-            np.inf,
-            row,
-            col,
-        )
+    return x, y
+
+
+def _depth(x: np.ndarray) -> np.ndarray:
+    """|x_i - max| of each row, 0 where it is not finite."""
     wide = x.astype(np.float64)
     with np.errstate(invalid="ignore"):
         depth = np.abs(wide - wide.max(axis=1, keepdims=True))
-        summing = SUM_ERROR * np.sqrt(x.shape[1]) if terms is None else terms
-        units = OPERATION_ERROR + np.where(np.isfinite(depth), depth, 0) + summing
-        allowed = (
-            want * (units * UNIT["float32"] + (UNIT[dtype] if dtype != "float32" else 0))
-            + DENORMAL_ERROR
-        )
-        error = np.where(np.isnan(want), 0, np.abs(got - want) / allowed)
-    row, col = (int(i) for i in np.unravel_index(np.argmax(error), error.shape))
-    worst = float(error[row, col])
+    return np.where(np.isfinite(depth), depth, 0)
+
+
+def _summing(x: np.ndarray, terms: int | None) -> float:
+    """Roundings allowed to a sum over a row and to what surrounds it [units]."""
+    return OPERATION_ERROR + (SUM_ERROR * np.sqrt(x.shape[1]) if terms is None else terms)
+
+
+def judged(y: np.ndarray, want: np.ndarray, allowed: np.ndarray) -> Verdict:
+    """The verdict on y (rows, cols) or (rows,) against `want`, each element within `allowed` of it.
+
+    What is not finite must be equal: NaN where NaN is wanted, infinities with their sign.
+    """
+    got = y.astype(np.float64)
+    odd = ~np.isfinite(want)
+    wrong = np.isnan(want) != np.isnan(got)
+    wrong |= odd & ~np.isnan(want) & (got != want)
+    if wrong.any():
+        at = tuple(int(i) for i in np.argwhere(wrong)[0])
+        return Verdict(False, f"y[{_spot(at)}] is {got[at]:g}, must be {want[at]:g}", np.inf, *at)
+    with np.errstate(invalid="ignore"):
+        error = np.where(odd, 0, np.abs(got - want) / allowed)
+    at = tuple(int(i) for i in np.unravel_index(np.argmax(error), error.shape))
+    worst = float(error[at])
     if worst <= 1:
-        return Verdict(True, f"largest error {worst:.2f} of what is allowed", worst, row, col)
-    here = f"y[{row}, {col}] is {got[row, col]:.9g}, must be {want[row, col]:.9g}"
-    return Verdict(False, f"{here}: {worst:.3g} times the error allowed", worst, row, col)
+        return Verdict(True, f"largest error {worst:.2f} of what is allowed", worst, *at)
+    here = f"y[{_spot(at)}] is {got[at]:.9g}, must be {want[at]:.9g}"
+    return Verdict(False, f"{here}: {worst:.3g} times the error allowed", worst, *at)
+
+
+def _spot(at: tuple[int, ...]) -> str:
+    return ", ".join(map(str, at))
 
 
 # ----------------------------------------------------------------------------------------- inputs

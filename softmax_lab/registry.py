@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +17,8 @@ class Family:
     oracle.
 
     `arguments` names the parameters of the `__global__` function: input arrays, the output, then
-    sizes (int). `shape(*arrays)` gives the sizes by name and checks the arrays; `inputs` and
-    `oracle` are reference functions.
+    sizes (int). `shape(*arrays)` gives the sizes by name and checks the arrays; the rest are
+    reference functions: `inputs`, `oracle`, and `compare(y, *arrays, dtype=…, terms=…)` → Verdict.
     """
 
     name: str
@@ -26,6 +26,7 @@ class Family:
     shape: Callable[..., dict[str, int]]
     inputs: Callable[..., np.ndarray]
     oracle: Callable[..., np.ndarray]
+    compare: Callable[..., reference.Verdict]
 
     @property
     def inputs_named(self) -> tuple[str, ...]:
@@ -169,6 +170,11 @@ SOFTMAX = Family(
     shape=_rows_cols,
     inputs=reference.inputs,
     oracle=reference.softmax,
+    compare=reference.compare,
+)
+
+LOG_SOFTMAX = replace(
+    SOFTMAX, name="log_softmax", oracle=reference.log_softmax, compare=reference.compare_log
 )
 
 
@@ -242,6 +248,28 @@ _ALL = (
         executed=block_cost.BLOCK_ONLINE_EXECUTED,
         textbook=block_cost.BLOCK_ONLINE_TEXTBOOK,
         title="one block per row, online",
+    ),
+    Kernel(
+        name="log_softmax/online_warp",
+        family=LOG_SOFTMAX,
+        rows_per_block=1,
+        threads_per_row=32,
+        dtypes=("float32",),
+        requires=75,
+        executed=block_cost.LOG_WARP_EXECUTED,
+        textbook=block_cost.LOG_WARP_TEXTBOOK,
+        title="log-softmax, one warp per row",
+    ),
+    Kernel(
+        name="log_softmax/online_block",
+        family=LOG_SOFTMAX,
+        rows_per_block=1,
+        threads_per_row=256,
+        dtypes=("float32",),
+        requires=75,
+        executed=block_cost.LOG_BLOCK_EXECUTED,
+        textbook=block_cost.LOG_BLOCK_TEXTBOOK,
+        title="log-softmax, one block per row",
     ),
 )
 

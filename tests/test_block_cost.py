@@ -54,3 +54,14 @@ def test_block_online_has_one_tree_where_block_tree_has_two():
     # Each warp stores two words and reads two at the end; 7 whole warps and five times a part of
     # one load a pair and store one.
     assert did.shared_requests == did.shared_wavefronts == M * 4 * (8 + 7 + 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "like", "threads"),
+    [("online_warp", "warp", 32), ("online_block", "block_online", 256)],
+)
+def test_log_softmax_saves_an_exponential_and_a_division_an_element(name, like, threads):
+    for form, logarithms in (("executed", threads), ("textbook", 1)):
+        saved = derive(like, M, N, form=form) - derive(f"log_softmax/{name}", M, N, form=form)
+        assert (saved.exp, saved.div, saved.sub) == (M * N, M * N, -M * N)
+        assert (saved.log, saved.bytes, saved.compare) == (-logarithms * M, 0, 0)

@@ -223,6 +223,32 @@ WRONG = (
         spared=((3, 1),),
         why="the odd threads' columns are missing",
     ),
+    Wrong(
+        name="log_softmax/online_warp that subtracts maximum and logarithm at once",
+        kernel="log_softmax/online_warp",
+        edits=(("(x[i] - row_max) - log_sum;", "x[i] - (row_max + log_sum);"),),
+        verdict=VALUES,
+        x=((-1e7, -1e7 + 1, -1e7 + 2),),
+        spared=(((-1.0, 0.0, 1.0),),),
+        why="1e7 plus a logarithm is rounded to an integer",
+    ),
+    Wrong(
+        name="log_softmax/online_warp by exponential and logarithm",
+        kernel="log_softmax/online_warp",
+        edits=(("(x[i] - row_max) - log_sum;", "logf(expf(x[i] - row_max) / row_sum);"),),
+        verdict=VALUES,
+        x=((0.0, -100.0),),
+        spared=(((0.0, -80.0),),),
+        why="it errs where the exponential is subnormal, and is -inf where that is 0",
+    ),
+    Wrong(
+        name="log_softmax/online_block without the logarithm",
+        kernel="log_softmax/online_block",
+        edits=((" = logf(sum_or_nan(all));", " = sum_or_nan(all);"),),
+        verdict=VALUES,
+        x=(1, 1),
+        why="the sum is subtracted where its logarithm should be",
+    ),
 )
 
 
