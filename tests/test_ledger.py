@@ -53,6 +53,14 @@ def test_count_equals_derive_on_random_shapes(kernel):
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_count_equals_derive_on_every_input(kernel):
+    # Five rows end inside a block of several; 1301 columns take the threads of the widest block
+    # more than one step, the last one partly.
+    for name in reference.INPUTS:
+        assert_counted_as_derived(kernel, reference.inputs(name, 5, 1301))
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 @pytest.mark.parametrize("name", reference.INPUTS)
 def test_plain_build_is_right_on_every_input(kernel, name):
     # Neighbouring lengths around a sector, a warp and a block; rows that leave a block and a warp

@@ -9,7 +9,7 @@ from softmax_lab import reference, registry
 from softmax_lab.emulator import Fault, Source, Virtual
 
 NAMES = [each.name for each in WRONG]
-RACY = WRONG[0]
+RACY = WRONG[NAMES.index("block_tree without the barrier between its trees")]
 
 
 def matrix(x) -> np.ndarray:

@@ -41,6 +41,135 @@ class Wrong:
 
 WRONG = (
     Wrong(
+        name="naive whose guard lets one row more in",
+        kernel="naive",
+        edits=(("if (row >= size_t(rows)) return;", "if (row > size_t(rows)) return;"),),
+        verdict="out of bounds",
+        line="max = fmaxf(max, x[i]);",
+        spared=((128, 1),),
+        why="the thread after the last row reads and writes past the end",
+    ),
+    Wrong(
+        name="naive that reads past the row",
+        kernel="naive",
+        edits=(("i < cols; ++i) max = ", "i <= cols; ++i) max = "),),
+        verdict="out of bounds",
+        line="max = fmaxf(max, x[i]);",
+        why="past the last row there is nothing; past the others, the next row's first score",
+    ),
+    Wrong(
+        name="naive that leaves the last column out of its sum",
+        kernel="naive",
+        edits=(("i < cols; ++i) sum +=", "i < cols - 1; ++i) sum +="),),
+        verdict=VALUES,
+        why="a lost tail: results sum to more than 1",
+    ),
+    Wrong(
+        name="naive from the smallest positive float",
+        kernel="naive",
+        edits=(("float max = -CUDART_MAX_NORMAL_F;", "float max = 1.17549435e-38f;"),),
+        verdict=VALUES,
+        x=((-104.0,),),
+        spared=(((-80.0,),), ((-80.0, 3.0),)),
+        why="FLT_MIN is no number below all others, -FLT_MAX is",
+    ),
+    Wrong(
+        name="naive with an epsilon in the denominator",
+        kernel="naive",
+        edits=(("expf(x[i] - max) / sum;", "expf(x[i] - max) / (sum + 1e-5f);"),),
+        verdict=VALUES,
+        why="the sum is 1 or more, so there is no zero to avoid: one column must be exactly 1",
+    ),
+    Wrong(
+        name="naive with its sum in half precision",
+        kernel="naive",
+        edits=(
+            ("#include <math_constants.h>", "#include <cuda_fp16.h>\n#include <math_constants.h>"),
+            (
+                "sum += expf(x[i] - max);",
+                "sum = __half2float(__float2half(sum + expf(x[i] - max)));",
+            ),
+        ),
+        verdict=VALUES,
+        x=((0.0, -1.0),),
+        spared=(((0.0,) * 2048,),),
+        why="eleven bits hold 2048 ones and hardly anything else; 2049 ones are still 2048",
+    ),
+    Wrong(
+        name="naive that tells the row by its thread alone",
+        kernel="naive",
+        edits=(("size_t(blockIdx.x) * blockDim.x + threadIdx.x", "size_t(threadIdx.x)"),),
+        verdict="global race",
+        line="y[i] = expf(x[i] - max) / sum;",
+        x=(129, 1),
+        spared=((128, 1),),
+        why="every block computes the first rows, the others are never written",
+    ),
+    Wrong(
+        name="online that does not rescale",
+        kernel="online",
+        edits=(("sum = sum * expf(max - v) + 1.0f;", "sum = sum + 1.0f;"),),
+        verdict=VALUES,
+        x=((0.0, 1.0),),
+        spared=(((1.0, 0.0),), ((1.0, 1.0),)),
+        why="the old terms keep the old maximum; a row that never rises does not show it",
+    ),
+    Wrong(
+        name="warp that adds unlike denominators",
+        kernel="warp",
+        edits=(("    sum *= expf(max - row_max);", "    "),),
+        verdict=VALUES,
+        x=((0.0, 1.0),),
+        spared=(((1.0,),), ((1.0, 1.0),)),
+        why="sums relative to different maxima have no common unit",
+    ),
+    Wrong(
+        name="warp whose lanes without columns return",
+        kernel="warp",
+        edits=(
+            (
+                "const unsigned lane = threadIdx.x, end = cols;",
+                "const unsigned lane = threadIdx.x, end = cols; if (lane >= end) return;",
+            ),
+        ),
+        verdict="mask names an absent lane",
+        line="value = fmaxf(value, __shfl_down_sync(",
+        spared=((3, 32),),
+        why="the mask says that all 32 lanes come to the shuffle",
+    ),
+    Wrong(
+        name="warp whose maximum stays in lane 0",
+        kernel="warp",
+        edits=(
+            (
+                "value = fmaxf(value, __shfl_down_sync(ALL_LANES, value, offset));\n    return "
+                "__shfl_sync(ALL_LANES, value, 0);",
+                "value = fmaxf(value, __shfl_down_sync(ALL_LANES, value, offset));\n    return "
+                "value;",
+            ),
+        ),
+        verdict=VALUES,
+        x=((1.0, 0.0),),
+        spared=(((1.0,),), ((0.0, 1.0),)),
+        why="after a down-shuffle tree the other lanes hold maxima of parts of the row",
+    ),
+    Wrong(
+        name="warp that shuffles four rounds instead of five",
+        kernel="warp",
+        edits=(
+            (
+                "__device__ __forceinline__ float warp_sum(float value) {\n    for (int offset = "
+                "16;",
+                "__device__ __forceinline__ float warp_sum(float value) {\n    for (int offset = "
+                "8;",
+            ),
+        ),
+        verdict=VALUES,
+        x=(1, 17),
+        spared=((3, 16),),
+        why="the upper half of the warp is never added",
+    ),
+    Wrong(
         name="block_tree without the barrier between its trees",
         kernel="block_tree",
         edits=(("    __syncthreads();  // every thread has read slot 0", "    // nobody has"),),
