@@ -26,6 +26,7 @@ extern "C" __global__ void block_warp(const float* __restrict__ x, float* __rest
     // <fold>
     __syncthreads();  // every thread of all four rows comes here; the warps' values are there
     if (thread == 0) {
+#pragma unroll 1  // one load at a time, as written: unrolled, the eight values would come in two loads of 16 bytes
         for (unsigned w = 1; w < WARPS; ++w) max = fmaxf(max, maxima[mine][w]);
         maxima[mine][0] = max;
     }
@@ -41,6 +42,7 @@ extern "C" __global__ void block_warp(const float* __restrict__ x, float* __rest
     if (lane == 0) sums[mine][warp] = sum;  // an array of its own: no thread still reads it
     __syncthreads();  // as above
     if (thread == 0) {
+#pragma unroll 1  // as above
         for (unsigned w = 1; w < WARPS; ++w) sum += sums[mine][w];
         sums[mine][0] = sum;
     }
