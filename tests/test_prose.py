@@ -14,7 +14,8 @@ MARKED = r"`a<b` is **bold `x`** & \(N < 8\)"
 def test_marks_become_html_and_the_rest_is_escaped():
     assert html(MARKED) == (
         "<code>a&lt;b</code> is <strong>bold <code>x</code></strong> &amp; "
-        r'<span class="math notranslate nohighlight">\(N &lt; 8\)</span>'
+        '<span class="math notranslate nohighlight">'
+        "<math><mi>N</mi><mo>&lt;</mo><mn>8</mn></math></span>"
     )
     assert html("<script>") == "&lt;script&gt;"
 
@@ -32,6 +33,13 @@ def test_one_sentence_three_ways():
 
 def test_maths_is_dollars_in_markdown():
     assert say(r"\(4MN\) FLOPs")._repr_markdown_() == "$4MN$ FLOPs"
+
+
+@pytest.mark.parametrize("make", [say, lambda words: Table(("form",), ((words,),))])
+def test_a_formula_that_cannot_be_typeset_is_refused_at_once(make):
+    """IPython hides the errors of a display, so the cell itself has to fail."""
+    with pytest.raises(ValueError, match=r"foo.*cannot be typeset"):
+        make(r"It is \(\foo + 1\).")
 
 
 def table() -> Table:
