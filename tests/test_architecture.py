@@ -25,6 +25,7 @@ PACKAGE = ROOT / "softmax_lab"
 # Each module imports only from those before it.
 ORDER = (
     "facts",
+    "arguments",
     "units",
     "counts",
     "counters",
