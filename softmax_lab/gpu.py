@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from softmax_lab import nvrtc, registry
+from softmax_lab.facts import OLDEST_DRIVER
 from softmax_lab.nvrtc import ARCHS, Compiled, CompileError, SpillError, ToolkitError, compile
 from softmax_lab.registry import Kernel
 
@@ -199,7 +200,10 @@ def _look(found: dict) -> str:
     except ToolkitError as error:
         missing = str(error)
     if not driver:
-        return "no NVIDIA driver on this machine"
+        return (
+            "no NVIDIA driver on this machine: kernels run on an NVIDIA GPU under Linux, with its "
+            f"driver {OLDEST_DRIVER} or newer"
+        )
     found["driver"] = nvrtc.dotted(driver)
     if driver // 1000 < needed // 1000:
         served, wanted = nvrtc.dotted(driver), nvrtc.dotted(needed)
