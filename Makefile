@@ -85,9 +85,10 @@ venv:
 	$(PIP) install -r requirements.txt || stop "the packages could not be installed; see above, then run make again."; \
 	echo "$$key" > .venv/ready
 
-# A compiler and npm come from the machine; where it has none, from a wheel. 3 says "missing"; anything else is a fault.
+# A compiler and npm come from the machine; where it has none, from a wheel. 3 says that a wheel helps; anything else is a
+# fault, or a machine on which no compiler helps.
 compiler: venv
-	@$(RUN) -c 'import sys; from softmax_lab import doctor; sys.exit(0 if doctor.check("C++ compiler").ok else 3)'; \
+	@$(RUN) -c 'import sys; from softmax_lab import doctor; it = doctor.check("C++ compiler"); sys.exit(0 if it.ok else 3 if "ziglang" in it.fix else f"make: {it.found}; {it.fix}.")'; \
 	case $$? in 0) ;; 3) \
 	    echo "No usable C++ compiler found (g++ or clang++): adding the ziglang wheel to .venv, about 100 MB."; \
 	    $(PIP) install --quiet $(ZIG) || exit 1; \

@@ -56,14 +56,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _names(text: str) -> list[str]:
-    return [name for name in text.split(",") if name]
+    names = text.split(",")
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"names are written A,B with none left out, got {text!r}")
+    return names
 
 
 def _shapes(text: str) -> list[tuple[int, int]]:
     out = []
-    for each in filter(None, text.split(",")):
+    for each in text.split(","):
         rows, x, cols = each.lower().partition("x")
-        if not (x and rows.isdigit() and cols.isdigit()):
+        if not (x and rows.isdecimal() and cols.isdecimal()):
             raise argparse.ArgumentTypeError(f"a shape is written 256x1024, got {each!r}")
         out.append((int(rows), int(cols)))
     return out
@@ -134,18 +137,20 @@ def _records(options) -> int:
 def _compile(options) -> int:
     from softmax_lab import nvrtc
 
+    kernels = [registry.get(name) for name in options.kernels or registry.KERNELS]
+    capabilities = {arch: nvrtc.capability(arch) for arch in options.archs or nvrtc.ARCHS}
+    head = f"{'kernel':<20} {'arch':<7} {'registers':>9} {'shared [B]':>10} {'spills [B]':>10}"
     spilled = False
-    print(f"{'kernel':<20} {'arch':<7} {'registers':>9} {'shared [B]':>10} {'spills [B]':>10}")
-    for name in options.kernels or registry.KERNELS:
-        kernel = registry.get(name)
-        for arch in options.archs or nvrtc.ARCHS:
-            if not options.archs and nvrtc.capability(arch) < kernel.requires:
+    for kernel in kernels:
+        for arch, capability in capabilities.items():
+            if not options.archs and capability < kernel.requires:
                 continue
             for dtype in kernel.dtypes:
                 made = nvrtc.compile(kernel, arch, dtype)
                 spilled |= made.spill_bytes > 0
                 sizes = f"{made.registers:>9} {made.shared_bytes:>10} {made.spill_bytes:>10}"
-                print(f"{kernel.name:<20} {arch:<7} {sizes}")
+                print(*filter(None, [head, f"{kernel.name:<20} {arch:<7} {sizes}"]), sep="\n")
+                head = ""  # printed once, and only when there is something below it
     return 1 if spilled else 0
 
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from softmax_lab import facts, gpu, provenance, records, registry, stopwatch
+from softmax_lab import facts, gpu, provenance, records, stopwatch
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.recordfile import Timing
 from softmax_lab.records import COPY, Measured, Session
 from softmax_lab.registry import Kernel
+from softmax_lab.units import places
 
 SHAPES = (
     (256, 1024),
@@ -55,7 +56,7 @@ PROTOCOL = (
 def run(
     kernels: Iterable[str | Kernel] | None = None,
     shapes: Sequence[tuple[int, int]] = SHAPES,
-    dtype: str = "float32",
+    dtype="float32",
     *,
     repeats: int = REPEATS,
     warm: bool = False,
@@ -64,20 +65,15 @@ def run(
     """Time kernels (all that fit the device and type) at shapes on the current device.
 
     `warm` adds single launches on one buffer pair (method `events`), which a small matrix spends in
-    L2. Raises RuntimeError without a GPU or when a kernel's answer is wrong, and ValueError for a
-    shape the device's memory cannot hold.
+    L2. Raises ValueError for kernels, shapes or a type that do not go together, GPU or not, and for
+    a shape the device's memory cannot hold; RuntimeError without a GPU or when a kernel's answer is
+    wrong.
     """
     if repeats < 1:
         raise ValueError(f"repeats must be at least 1, got {repeats}")
-    if not (state := gpu.status()).available:
-        raise RuntimeError(state.reason)
-    import cupy
-
-    device = cupy.cuda.Device()
-    chosen = gpu.fitting(kernels, dtype, int(device.compute_capability))
+    device, chosen, dtype = gpu.ready(kernels, dtype, shapes)
     name, clocks, out = records.run_id(), [], []
     for rows, cols in shapes:
-        registry.checked_sizes((rows, cols))
         new = _at_shape(chosen, rows, cols, dtype, name, repeats, warm)
         clocks += provenance.clocks_now(device.id)  # they stay up for a while after the last replay
         out += new
@@ -86,16 +82,16 @@ def run(
     return Session(facts.slug(about["GPU"]), tuple(out), {name: about})
 
 
-def measure(kernel: str | Kernel, rows: int, cols: int, dtype: str = "float32") -> Measured:
+def measure(kernel: str | Kernel, rows: int, cols: int, dtype="float32") -> Measured:
     """Time one kernel at one shape now; nothing is recorded and no hardware counter is read.
 
-    Raises as `run` does, and ValueError for a matrix without elements.
+    Raises as `run` does.
     """
     session = run([kernel], [(rows, cols)], dtype)
     row = session.rows[0]
     return Measured(
         kernel=row.kernel,
-        dtype=dtype,
+        dtype=row.dtype,
         rows=rows,
         cols=cols,
         gpu=session.gpu,
@@ -143,12 +139,14 @@ def table(rows: Sequence[Timing], head: bool = True) -> str:
         lines.append("{:>12}  {:<16} {:>12} {:>19} {:>13} {:>8}  {}".format(*columns))
     for row in rows:
         useful = 2 * facts.ITEMSIZE[row.dtype] * row.rows * row.cols / row.median_s / 1e9
-        spread = f"{row.p20_s * 1e6:.2f}–{row.p80_s * 1e6:.2f}"
+        low, median, high = (1e6 * s for s in (row.p20_s, row.median_s, row.p80_s))
+        digits = max(2, places(low, high))
+        spread = f"{low:.{digits}f}–{high:.{digits}f}"
         share = row.copy_median_s / row.median_s
         label = "" if row.level == "DRAM" else "L2-resident"
         label += "" if row.method == "graph" else f" ({row.method})"
         lines.append(
-            f"{f'{row.rows}x{row.cols}':>12}  {row.kernel:<16} {row.median_s * 1e6:>12.2f} "
+            f"{f'{row.rows}x{row.cols}':>12}  {row.kernel:<16} {median:>12.{digits}f} "
             f"{spread:>19} {useful:>13.1f} {share:>8.3f}  {label}".rstrip()
         )
     return "\n".join(lines)

@@ -18,6 +18,9 @@ LINE = 128
 BANKS = 32
 """Shared-memory banks, each 4 bytes wide (CUDA C++ Programming Guide, "Shared Memory")."""
 
+OLDEST_DRIVER = 525
+"""NVIDIA's first driver for CUDA 12, which CuPy and NVRTC are of (CUDA Toolkit Release Notes)."""
+
 ITEMSIZE = {"float32": 4, "float16": 2, "bfloat16": 2}
 """Bytes of an element, by the names the kernels' `dtypes` use."""
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from softmax_lab import nvrtc, registry
+from softmax_lab.facts import OLDEST_DRIVER
 from softmax_lab.nvrtc import ARCHS, Compiled, CompileError, SpillError, ToolkitError, compile
 from softmax_lab.registry import Kernel
 
@@ -24,6 +26,7 @@ __all__ = [
     "function",
     "launch",
     "ordered",
+    "ready",
     "status",
 ]
 
@@ -140,24 +143,40 @@ def function(kernel: str | Kernel, dtype: str, device: int):
 
 
 def fitting(
-    kernels: Iterable[str | Kernel] | None, dtype: str, compute_capability: int
+    kernels: Iterable[str | Kernel] | None,
+    dtype: str,
+    compute_capability: int,
+    shapes: Sequence[tuple[int, int]] = (),
 ) -> list[Kernel]:
-    """The kernels asked for, or (None) all that take `dtype` and run on that compute capability.
+    """`registry.chosen`, of which (None) those that run on that compute capability.
 
     Raises ValueError when one that was asked for does not.
     """
+    chosen = registry.chosen(kernels, dtype, shapes)
     if kernels is None:
-        every = registry.KERNELS.values()
-        able = [each for each in every if each.requires <= compute_capability]
-        return [each for each in able if dtype in each.dtypes]
-    chosen = [registry.get(each) for each in kernels]
+        return [each for each in chosen if each.requires <= compute_capability]
     for each in chosen:
-        if dtype not in each.dtypes:
-            raise ValueError(f"{each.name} takes {', '.join(each.dtypes)}, got {dtype}")
         if each.requires > compute_capability:
             needs, here = each.requires / 10, compute_capability / 10
             raise ValueError(f"{each.name} needs compute capability {needs}, this GPU has {here}")
     return chosen
+
+
+def ready(
+    kernels: Iterable[str | Kernel] | None, dtype, shapes: Sequence[tuple[int, int]]
+) -> tuple[Any, list[Kernel], str]:
+    """The current device, the kernels of `fitting` for it, and the name of `dtype`.
+
+    Raises ValueError for what is wrong on any machine first, then RuntimeError without a GPU.
+    """
+    kernels = None if kernels is None else list(kernels)
+    dtype = registry.chosen(kernels, dtype, shapes)[0].dtype(dtype)
+    if not (state := status()).available:
+        raise RuntimeError(state.reason)
+    import cupy
+
+    device = cupy.cuda.Device()
+    return device, fitting(kernels, dtype, int(device.compute_capability), shapes), dtype
 
 
 def _look(found: dict) -> str:
@@ -181,7 +200,10 @@ def _look(found: dict) -> str:
     except ToolkitError as error:
         missing = str(error)
     if not driver:
-        return "no NVIDIA driver on this machine"
+        return (
+            "no NVIDIA driver on this machine: kernels run on an NVIDIA GPU under Linux, with its "
+            f"driver {OLDEST_DRIVER} or newer"
+        )
     found["driver"] = nvrtc.dotted(driver)
     if driver // 1000 < needed // 1000:
         served, wanted = nvrtc.dotted(driver), nvrtc.dotted(needed)

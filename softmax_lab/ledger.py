@@ -10,6 +10,7 @@ from functools import cache, cached_property, lru_cache
 import numpy as np
 
 from softmax_lab import cost, emulator, gpu, online, records, reference, registry
+from softmax_lab.arguments import told
 from softmax_lab.counts import FIELDS, ZERO, Counts
 from softmax_lab.facts import ITEMSIZE, WARP
 from softmax_lab.registry import Kernel
@@ -17,19 +18,18 @@ from softmax_lab.registry import Kernel
 FORMS = ("executed", "textbook")
 
 
-def derive(name: str, *shape_or_arrays, form: str = "executed", dtype: str = "float32") -> Counts:
+def derive(name: str, *shape_or_arrays, form: str = "executed", dtype="float32") -> Counts:
     """`Counts` in closed form, for sizes (rows, cols) or for one matrix (rows, cols).
 
     `executed` is what the kernel does and equals `count` to the unit; `textbook` is the useful
     work, and leaves requests, sectors and branches unknown. Raises ValueError for an unknown
-    kernel, form or size, and TypeError for what is neither integers nor an array it takes.
+    kernel, form or `dtype` and for a size that it does not take, and TypeError for what is neither
+    integers nor an array it takes.
     """
     kernel = registry.get(name)
-    if form not in FORMS:
-        raise ValueError(f"form is one of {', '.join(FORMS)}, got {form!r}")
-    sizes = _sizes(kernel, shape_or_arrays)
-    if dtype not in kernel.dtypes:
-        raise TypeError(f"{kernel.name} takes {', '.join(kernel.dtypes)}, got {dtype!r}")
+    if not isinstance(form, str) or form not in FORMS:
+        raise ValueError(f"form is one of {', '.join(FORMS)}, got {told(form)}")
+    sizes, dtype = _sizes(kernel, shape_or_arrays), kernel.dtype(dtype)
     x = None
     if len(shape_or_arrays) == 1:
         x = shape_or_arrays[0]
@@ -91,15 +91,16 @@ def count(name: str, *arrays) -> Counts:
     return run.counts
 
 
-def measure(name: str, *shape: int, dtype: str = "float32") -> records.Measured:
+def measure(name: str, *shape: int, dtype="float32") -> records.Measured:
     """Time and hardware counters at a shape: measured now on a GPU if asked for, else the recorded
     run.
 
     Set SOFTMAX_LAB_LIVE=1 to measure now. A shape that nobody recorded is a LookupError that names
-    the nearest.
+    the nearest. Raises ValueError for an unknown kernel or `dtype` and for a size that it does not
+    take, TypeError for sizes that are not integers.
     """
     kernel = registry.get(name)
-    sizes = registry.checked_sizes(shape)
+    sizes = kernel.sizes(shape)
     if records.live():
         from softmax_lab import (
             bench,
@@ -117,8 +118,8 @@ def launch(name: str, *arrays, device: str = "auto"):
     none.
     """
     kernel = registry.get(name)
-    if device not in ("auto", "gpu", "cpu"):
-        raise ValueError(f"device is auto, gpu or cpu, got {device!r}")
+    if not isinstance(device, str) or device not in ("auto", "gpu", "cpu"):
+        raise ValueError(f"device is auto, gpu or cpu, got {told(device)}")
     if device == "gpu" or (device == "auto" and gpu.status().available):
         return gpu.launch(kernel, *arrays)
     return emulator.plain(kernel, *arrays)
@@ -174,7 +175,7 @@ def ledger(name: str, rows: int, cols: int, *, counted: bool = True, seed: int =
     """Derive, count and measure one kernel at (rows, cols), on standard normal data for the
     count."""
     kernel = registry.get(name)
-    sizes = registry.checked_sizes((rows, cols))
+    sizes = kernel.sizes((rows, cols))
     x = reference.inputs("normal", rows, cols, seed) if counted else None
     given = (rows, cols) if x is None else (x,)
     values = symbols(kernel, sizes, x=x)
@@ -204,9 +205,9 @@ def _counted(name: str, rows: int, cols: int, seed: int) -> Counts:
 
 def _sizes(kernel: Kernel, given: tuple) -> dict[str, int]:
     """Sizes from (rows, cols), or from arrays that the kernel takes."""
-    if all(np.ndim(each) == 0 for each in given):
-        return registry.checked_sizes(given)
-    return kernel.check(*given)
+    if any(hasattr(each, "__len__") for each in given):
+        return kernel.check(*given)
+    return kernel.sizes(given)
 
 
 def _textbook_only(counts: Counts) -> Counts:

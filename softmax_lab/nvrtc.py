@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from softmax_lab import registry
+from softmax_lab.arguments import told
 from softmax_lab.fingerprint import FLAGS
 from softmax_lab.registry import Kernel
 
@@ -61,15 +62,14 @@ class Compiled:
         return self
 
 
-def compile(kernel: str | Kernel, arch: str = "sm_90", dtype: str = "float32") -> Compiled:
+def compile(kernel: str | Kernel, arch: str = "sm_90", dtype="float32") -> Compiled:
     """Compile a kernel of the list for `arch`. Nothing is cached on disk.
 
     Raises ValueError for an unknown kernel, type or architecture and for one older than the kernel
     `requires`, CompileError with NVRTC's log, ToolkitError with the command that helps.
     """
     kernel = registry.get(kernel)
-    if dtype not in kernel.dtypes:
-        raise ValueError(f"{kernel.name} takes {', '.join(kernel.dtypes)}, got {dtype}")
+    kernel.dtype(dtype)
     if capability(arch) < kernel.requires:
         raise ValueError(f"{kernel.name} needs sm_{kernel.requires} or newer, got {arch}")
     source = kernel.path.read_text(encoding="utf-8")
@@ -128,8 +128,8 @@ def resources(log: str, symbol: str) -> tuple[int, int, int, int]:
 
 def capability(arch: str) -> int:
     """90 for `sm_90`. Raises ValueError listing ARCHS for anything else than one of them."""
-    if arch not in ARCHS:
-        raise ValueError(f"architecture is one of {', '.join(ARCHS)}, got {arch!r}")
+    if not isinstance(arch, str) or arch not in ARCHS:
+        raise ValueError(f"architecture is one of {', '.join(ARCHS)}, got {told(arch)}")
     return int(arch.removeprefix("sm_"))
 
 

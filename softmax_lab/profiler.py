@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from softmax_lab import facts, gpu, provenance, records, reference, registry
+from softmax_lab import facts, gpu, provenance, records, reference
 from softmax_lab.counters import METRICS, OPCODES
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.recordfile import Counter
@@ -49,23 +49,16 @@ class Launch:
 def run(
     kernels: Iterable[str | Kernel] | None = None,
     shapes: Sequence[tuple[int, int]] = SHAPES,
-    dtype: str = "float32",
+    dtype="float32",
     *,
     say: Callable[[str], None] = lambda line: None,
 ) -> Session:
     """Read the counters of kernels (all that fit the device and type) at shapes.
 
-    Raises RuntimeError without a GPU, ProfilerError without Nsight Compute or counters.
+    Raises ValueError for kernels, shapes or a type that do not go together, GPU or not,
+    RuntimeError without a GPU, ProfilerError without Nsight Compute or counters.
     """
-    if not (state := gpu.status()).available:
-        raise RuntimeError(state.reason)
-    import cupy
-
-    device = cupy.cuda.Device()
-    chosen = gpu.fitting(kernels, dtype, int(device.compute_capability))
-    for shape in shapes:
-        if not all(registry.checked_sizes(shape).values()):
-            raise ValueError(f"a matrix without elements is never launched, got {shape}")
+    device, chosen, dtype = gpu.ready(kernels, dtype, shapes)
     tool = find()
     plan = [(kernel, shape) for shape in shapes for kernel in chosen]
     launches = collect(METRICS, lambda metrics: _profile(tool, metrics, chosen, shapes, dtype))

@@ -119,14 +119,15 @@ def table(kind: str, gpu: str) -> Table:
 
 
 def lookup(
-    name: str | Kernel, rows: int, cols: int, dtype: str = "float32", gpu: str | None = None
+    name: str | Kernel, rows: int, cols: int, dtype="float32", gpu: str | None = None
 ) -> Measured:
     """The recorded run of a kernel at a shape, on `gpu` (a slug) or the first GPU that has it.
 
     Raises LookupError naming the nearest recorded shape, or saying that the source has changed
-    since; never guesses.
+    since; never guesses. Raises ValueError for an unknown kernel or `dtype`.
     """
     kernel = registry.get(name)
+    dtype = kernel.dtype(dtype)
     now, near, outdated = fingerprint(kernel, dtype), [], False
     for slug in (gpu,) if gpu else gpus():
         bench, profile = table("bench", slug), table("profile", slug)
@@ -154,7 +155,15 @@ def stale() -> list[tuple[Path, Timing | Counter]]:
 
 
 def drop(name: str) -> int:
-    """Remove every row of a kernel, the package's and the reader's own; the number removed."""
+    """Remove every row of a kernel, the package's and the reader's own; the number removed.
+
+    The kernel may be gone from the list. Raises ValueError for a name that neither the list nor any
+    row knows.
+    """
+    recorded = {row.kernel for path in _files() for row in read(path).rows}
+    if name not in {*recorded, *registry.KERNELS}:
+        known = ", ".join(dict.fromkeys([*registry.KERNELS, *sorted(recorded)]))
+        raise ValueError(f"no kernel and no record is called {name!r}; there are {known}")
     removed = 0
     for path in _files():
         with locked(path.parent):

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softmax_lab.arguments import dtype_name, told, without_mask
+
 UNIT = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 """Unit roundoff by element type: half the distance from 1 to the next number."""
 
@@ -28,9 +30,10 @@ def softmax(x) -> np.ndarray:
     """Softmax along the last axis in float64 (any shape → the same shape).
 
     The contract of every kernel: masked entries (-inf) are exactly 0; a row with +inf or NaN, and a
-    row that is masked whole, is NaN in every element.
+    row that is masked whole, is NaN in every element. Raises TypeError for a masked array: its mask
+    is none of these.
     """
-    x = np.asarray(x, dtype=np.float64)
+    x = np.asarray(without_mask("x", x), dtype=np.float64)
     if x.size == 0:
         return x.copy()
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
@@ -42,7 +45,7 @@ def unshifted(x) -> np.ndarray:
     """The definition without its shift, in float32 along the last axis: shown failing, used by
     nothing."""
     with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):
-        powers = np.exp(np.asarray(x, dtype=np.float32))
+        powers = np.exp(np.asarray(without_mask("x", x), dtype=np.float32))
         return powers / powers.sum(axis=-1, keepdims=True, dtype=np.float32)
 
 
@@ -58,16 +61,19 @@ class Verdict:
     col: int | None = None
 
 
-def compare(y, x, *, dtype: str = "float32", terms: int | None = None) -> Verdict:
+def compare(y, x, *, dtype="float32", terms: int | None = None) -> Verdict:
     """Judge y (rows, cols) as the softmax of x (rows, cols), element by element, by relative error.
 
     Allowed at element i: (8 + |x_i - max| + 4·√cols) roundings of float32, because x_i - max is
     rounded once and its error comes out of exp multiplied by itself, and one more rounding of
     `dtype` on writing. NaN must stand exactly where the contract puts it. `terms`, the roundings in
     one thread's sum, is allowed instead of 4·√cols: the certain bound, for `BIASED` inputs. Raises
-    ValueError when the shapes differ.
+    ValueError when the shapes differ or `dtype` is no key of `UNIT`, TypeError for a masked array.
     """
-    x, y = np.asarray(x), np.asarray(y)
+    x, y = np.asarray(without_mask("x", x)), np.asarray(without_mask("y", y))
+    writing = UNIT.get(dtype_name(dtype))
+    if writing is None:
+        raise ValueError(f"dtype is one of {', '.join(UNIT)}, got {told(dtype)}")
     if x.ndim != 2 or x.shape != y.shape:
         raise ValueError(
             f"compare takes y and x of one shape (rows, cols), got {y.shape} and {x.shape}"
@@ -91,7 +97,7 @@ def compare(y, x, *, dtype: str = "float32", terms: int | None = None) -> Verdic
         summing = SUM_ERROR * np.sqrt(x.shape[1]) if terms is None else terms
         units = OPERATION_ERROR + np.where(np.isfinite(depth), depth, 0) + summing
         allowed = (
-            want * (units * UNIT["float32"] + (UNIT[dtype] if dtype != "float32" else 0))
+            want * (units * UNIT["float32"] + (writing if writing != UNIT["float32"] else 0))
             + DENORMAL_ERROR
         )
         error = np.where(np.isnan(want), 0, np.abs(got - want) / allowed)

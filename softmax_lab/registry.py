@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from softmax_lab import cost, reference
+from softmax_lab.arguments import dtype_name, told, without_mask
 
 
 @dataclass(frozen=True)
@@ -76,21 +77,42 @@ class Kernel:
         """The sizes of a launch on these arrays (NumPy or CuPy), or why it may not be made, before
         it is.
 
-        Raises TypeError for a wrong number of arrays, a dtype the kernel does not offer or what is
-        no array, ValueError for a wrong shape, a size out of range or an array that is not
-        C-contiguous.
+        Raises TypeError for a wrong number of arrays, a dtype the kernel does not offer, a masked
+        array or what is none, ValueError for a wrong shape, a size out of range or an array that is
+        not C-contiguous.
         """
         wanted = self.family.inputs_named
         if len(arrays) != len(wanted):
-            raise TypeError(f"{self.name} takes {', '.join(wanted)}, got {len(arrays)} arrays")
+            got = ", ".join(map(told, arrays)) or "none"
+            raise TypeError(f"{self.name} takes {', '.join(wanted)}, got {len(arrays)}: {got}")
         for name, array in zip(wanted, arrays, strict=True):
             check_array(self.name, name, array, self.dtypes)
-        sizes = self.family.shape(*arrays)
+        return self._within_limits(self.family.shape(*arrays))
+
+    def sizes(self, shape) -> dict[str, int]:
+        """The sizes of a launch on arrays of `shape` (rows, cols), as `check` finds them.
+
+        Raises as `checked_sizes` does, and ValueError for rows longer than `max_cols`.
+        """
+        return self._within_limits(checked_sizes(shape))
+
+    def _within_limits(self, sizes: dict[str, int]) -> dict[str, int]:
         if sizes["cols"] > self.max_cols:
             raise ValueError(
                 f"{self.name} takes rows of up to {self.max_cols} columns, got {sizes['cols']}"
             )
         return sizes
+
+    def dtype(self, dtype) -> str:
+        """The name of an element type that it takes, from a name or a dtype.
+
+        Raises ValueError naming those it takes.
+        """
+        name = dtype_name(dtype)
+        if name not in self.dtypes:
+            got = name or told(dtype)
+            raise ValueError(f"{self.name} takes {' or '.join(self.dtypes)}, got {got}")
+        return name
 
     def geometry(self, rows: int) -> tuple[int, int]:
         """(blocks, threads of a block) of a launch over `rows` rows."""
@@ -98,8 +120,9 @@ class Kernel:
 
 
 def check_array(kernel: str, name: str, array, dtypes: tuple[str, ...]) -> None:
-    """Raise TypeError unless `array` is a NumPy or CuPy array of one of `dtypes`, and ValueError
-    unless it is C-contiguous; the message names the kernel and the argument."""
+    """Raise TypeError unless `array` is a NumPy or CuPy array of one of `dtypes` and not masked,
+    and ValueError unless it is C-contiguous; the message names the kernel and the argument."""
+    without_mask(f"{kernel}: {name}", array)
     if not hasattr(array, "dtype") or not hasattr(array, "flags"):
         got = type(array).__name__
         raise TypeError(f"{kernel}: {name} must be a NumPy or CuPy array, got {got}")
@@ -145,13 +168,12 @@ def checked_sizes(shape) -> dict[str, int]:
     """`{"rows": …, "cols": …}` from a shape. Raises TypeError for sizes that are not integers,
     ValueError outside 0 ≤ size < 2^31."""
     if len(shape) != 2:
-        raise ValueError(f"a softmax shape is rows, cols; got {len(shape)} sizes {tuple(shape)}")
+        got = ", ".join(map(told, shape)) or "none"
+        raise ValueError(f"a softmax shape is rows, cols; got {len(shape)}: {got}")
     sizes = {}
     for name, size in zip(("rows", "cols"), shape, strict=True):
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
-            raise TypeError(
-                f"{name} must be an integer, got {size!r} of type {type(size).__name__}"
-            )
+            raise TypeError(f"{name} must be an integer, got {told(size)}")
         if not 0 <= size < SIZE_LIMIT:
             raise ValueError(f"{name} must be in 0 … 2^31 - 1, got {size}")
         sizes[name] = int(size)
@@ -205,6 +227,35 @@ def get(name: str | Kernel) -> Kernel:
     """The kernel called `name`. Raises ValueError naming the kernels there are."""
     if isinstance(name, Kernel):
         return name
-    if name not in KERNELS:
-        raise ValueError(f"no kernel {name!r}; there are {', '.join(KERNELS)}")
+    if not isinstance(name, str) or name not in KERNELS:
+        raise ValueError(f"no kernel {told(name)}; there are {', '.join(KERNELS)}")
     return KERNELS[name]
+
+
+def chosen(
+    kernels: Iterable[str | Kernel] | None, dtype="float32", shapes: Sequence = ()
+) -> list[Kernel]:
+    """The kernels asked for, or (None) all that take `dtype` and matrices of all `shapes`.
+
+    Raises ValueError when one that was asked for does not, when there is none, and for a matrix
+    without elements: it is never launched.
+    """
+    for shape in shapes:
+        if not all(checked_sizes(shape).values()):
+            raise ValueError(f"a matrix without elements is never launched, got {tuple(shape)}")
+    out, why = [], "there is none"
+    named = map(get, KERNELS if kernels is None else kernels)
+    for kernel in {each.name: each for each in named}.values():
+        try:
+            kernel.dtype(dtype)
+            for shape in shapes:
+                kernel.sizes(shape)
+        except ValueError as error:
+            if kernels is not None:
+                raise
+            why = error
+        else:
+            out.append(kernel)
+    if not out:
+        raise ValueError("no kernel was named" if kernels is not None else f"no kernel fits: {why}")
+    return out

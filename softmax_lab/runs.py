@@ -10,7 +10,7 @@ from softmax_lab.facts import GPUS, ITEMSIZE
 from softmax_lab.prose import Sentence, Table, say
 from softmax_lab.records import Measured
 from softmax_lab.roofline import rate
-from softmax_lab.units import MISSING, number, percent
+from softmax_lab.units import MISSING, apart, number, percent
 
 
 def times(runs: Sequence[Measured | None]) -> Table | Sentence:
@@ -22,13 +22,13 @@ def times(runs: Sequence[Measured | None]) -> Table | Sentence:
     for run in timed:
         useful = 2 * ITEMSIZE[run.dtype] * run.rows * run.cols
         share = run.copy_seconds / run.seconds if run.copy_seconds else None
-        spread = f"{number(run.p20 * 1e6)} – {number(run.p80 * 1e6)}"
+        low, median, high = apart(*(s * 1e6 for s in (run.p20, run.seconds, run.p80)))
         bandwidth = number(rate(useful, run.seconds) / 1e9)
         rows.append(
             (
                 shape(run.rows, run.cols),
-                number(run.seconds * 1e6),
-                spread,
+                median,
+                f"{low} – {high}",
                 bandwidth,
                 percent(share),
             )

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pybtex.database import parse_file
 
 from softmax_lab import records, registry
 
@@ -25,6 +26,7 @@ PACKAGE = ROOT / "softmax_lab"
 # Each module imports only from those before it.
 ORDER = (
     "facts",
+    "arguments",
     "units",
     "counts",
     "counters",
@@ -106,6 +108,12 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
 
 
+def bibliography() -> list[str]:
+    """The tags of the works in book/references.bib."""
+    entries = parse_file(ROOT / "book" / "references.bib").entries.values()
+    return [entry.fields["shorthand"] for entry in entries]
+
+
 def kernel_files() -> list[Path]:
     return sorted(registry.kernel_folder().glob("*/*.cu"))
 
@@ -181,6 +189,13 @@ def head_faults(source: str) -> list[str]:
         for number, (word, line) in enumerate(zip(HEAD, lines, strict=True), 1)
         if not re.match(rf"// {word}: \S", line)
     ]
+
+
+def source_faults(source: str, known: set[str]) -> set[str]:
+    """Tags of the Source line that are not `known`; the line where it has none, nor "ours"."""
+    line = source.splitlines()[3]
+    tags = set(re.findall(r"\[(\w+)\]", line))
+    return tags - known if tags or ": ours" in line else {line}
 
 
 def include_faults(source: str) -> set[str]:
@@ -330,6 +345,19 @@ def test_kernel_files_follow_the_house(path):
     assert not include_faults(source)
     assert not narrow_products(source)
     assert re.search(rf'extern "C" __global__ void {path.stem}\(', source)
+
+
+@pytest.mark.parametrize("path", kernel_files(), ids=name)
+def test_kernels_name_their_source_by_its_tag_in_the_bibliography(path):
+    assert not source_faults(path.read_text(), set(bibliography()))
+
+
+def test_a_source_that_cannot_be_looked_up_is_seen():
+    head = "// Idea: a\n// Launch: b\n// Traffic: c\n// Source: {}\n".format
+    assert not source_faults(head("after [MSF], [OPS] V2."), {"MSF", "OPS"})
+    assert not source_faults(head("ours."), {"MSF"})
+    assert source_faults(head("after [MSF] and [ABC]."), {"MSF"}) == {"ABC"}
+    assert source_faults(head("Milakov 2018."), {"MSF"})
 
 
 def test_kernel_rules_see_what_breaks_them():

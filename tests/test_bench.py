@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from softmax_lab import bench, facts, gpu, records, reference, stopwatch
+from softmax_lab import bench, facts, gpu, profiler, records, reference, stopwatch
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.registry import KERNELS
 
@@ -88,6 +88,8 @@ def test_the_table_shows_ratio_bandwidth_and_label():
     ]
     assert warm.endswith("L2-resident (events)")
     assert bench.table(rows(), head=False).splitlines() == [cold]
+    narrow = bench.table(rows(seconds=[8.2154e-5, 8.2156e-5, 8.216e-5]), head=False)
+    assert "41.078" in narrow and "41.077–41.079" in narrow  # not "41.08–41.08"
 
 
 def test_a_run_without_a_gpu_says_why():
@@ -99,6 +101,22 @@ def test_a_run_without_a_gpu_says_why():
         bench.run(["naive"], repeats=0)
 
 
+@pytest.mark.parametrize("run", [bench.run, profiler.run])
+@pytest.mark.parametrize(
+    ("kernels", "shape", "dtype", "match"),
+    [
+        (["nope"], (3, 4), "float32", "no kernel 'nope'; there are naive"),
+        ([], (3, 4), "float32", "no kernel was named"),
+        (["naive"], (1, 2**24 + 1), "float32", "up to 16777216 columns"),
+        (None, (3, 0), "float32", "without elements"),
+        (None, (3, 4), "junk", "got 'junk'"),
+    ],
+)
+def test_what_is_wrong_with_any_gpu_is_said_without_one(run, kernels, shape, dtype, match):
+    with pytest.raises(ValueError, match=match):
+        run(kernels, [(3, 4), shape], dtype)
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
@@ -107,6 +125,15 @@ def test_a_run_without_a_gpu_says_why():
         ([], 2, "command"),
         (["compile", "--archs", "sm_42", "--kernels", "naive"], 1, "sm_120"),
         (["compile", "--kernels", "unheard of"], 1, "naive"),
+        (["compile", "--archs", "sm_90,sm_42"], 1, "got 'sm_42'"),
+        (["compile", "--archs", ","], 2, "got ','"),
+        (["bench", "--kernels", "nope"], 1, "no kernel 'nope'; there are naive"),
+        (["profile", "--kernels", "naive,nope"], 1, "no kernel 'nope'; there are naive"),
+        (["bench", "--kernels", ","], 2, "got ','"),
+        (["profile", "--kernels", ""], 2, "got ''"),
+        (["bench", "--kernels", "naive,,warp"], 2, "none left out"),
+        (["bench", "--shapes", ","], 2, "256x1024"),
+        (["bench", "--shapes", "3x²"], 2, "256x1024"),
     ],
 )
 def test_the_command_line_explains_what_it_refuses(arguments, status, words):
@@ -114,6 +141,7 @@ def test_the_command_line_explains_what_it_refuses(arguments, status, words):
     done = subprocess.run(call, capture_output=True, text=True)
     assert done.returncode == status
     assert words in done.stderr
+    assert not done.stdout  # no head of a table that never comes
     assert "Traceback" not in done.stderr
 
 

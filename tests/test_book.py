@@ -16,6 +16,7 @@ import pytest
 from bs4 import BeautifulSoup
 from reading import TEX
 from sphinx_external_toc.parsing import parse_toc_yaml
+from test_architecture import bibliography
 
 from softmax_lab import svg
 
@@ -88,6 +89,13 @@ def test_everything_a_page_loads_is_a_local_file(book_html, page):
         parts = urlsplit(address)
         assert not parts.netloc, f"{page} loads {address}"
         assert (path.parent / unquote(parts.path)).resolve().is_file(), f"{page} misses {address}"
+
+
+def test_every_tag_of_a_source_is_found_on_the_references_page(book_html):
+    labels = soup(book_html / "book" / "references.html").select(".citation .label")
+    tags = sorted(bibliography(), key=str.lower)
+    assert [label.get_text(strip=True) for label in labels] == [f"[{tag}]" for tag in tags]
+    assert len(set(tags)) == len(tags)
 
 
 @per_page

@@ -97,10 +97,16 @@ def test_derive_refuses_nonsense():
         derive("naive", 4, 4.5)
     with pytest.raises(TypeError, match="x must be float32, got float64"):
         derive("naive", np.zeros((2, 2)))
-    with pytest.raises(TypeError, match="naive takes float32, got 'float16'"):
+    with pytest.raises(ValueError, match="naive takes float32, got float16"):
         derive("naive", 4, 4, dtype="float16")
-    with pytest.raises(TypeError, match="array, got list"):
-        derive("naive", [[1.0, 2.0]])
+    for bad, got in (
+        ([[1.0, 2.0]], "list"),
+        ([[1.0], []], "list"),
+        ((2, 2), "tuple"),
+        ("4", "str"),
+    ):
+        with pytest.raises(TypeError, match=f"array, got {got}"):
+            derive("naive", bad)
 
 
 def test_no_unit_is_lost_on_huge_shapes():

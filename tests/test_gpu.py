@@ -85,8 +85,9 @@ def test_unknown_architectures_are_refused_by_name():
     for arch in ("sm_42", "90", "compute_90", ""):
         with pytest.raises(ValueError, match=r"sm_75, .*sm_120"):
             gpu.compile("naive", arch)
-    with pytest.raises(ValueError, match="naive takes float32, got float64"):
-        gpu.compile("naive", "sm_90", "float64")
+    for dtype in ("float64", np.float64):
+        with pytest.raises(ValueError, match="naive takes float32, got float64"):
+            gpu.compile("naive", "sm_90", dtype)
     with pytest.raises(ValueError, match="naive"):
         gpu.compile("no such kernel")
 
@@ -315,7 +316,7 @@ def test_arrays_are_checked_before_anything_else():
         gpu.launch("naive", x.astype(">f4"))
     with pytest.raises(TypeError, match="NumPy or CuPy array, got list"):
         gpu.launch("naive", x.tolist())
-    with pytest.raises(TypeError, match="naive takes x, got 2 arrays"):
+    with pytest.raises(TypeError, match="naive takes x, got 2: "):
         gpu.launch("naive", x, x)
     with pytest.raises(ValueError, match="one matrix"):
         gpu.launch("naive", x[0])
@@ -374,6 +375,7 @@ def test_fitting_selects_by_type_and_capability():
         kernel for kernel in KERNELS.values() if kernel.requires <= 90
     ]
     assert gpu.fitting(None, "float32", 50) == []
+    assert KERNELS["naive"] not in gpu.fitting(None, "float32", 90, [(1, 2**24 + 1)])
     with pytest.raises(ValueError, match=r"needs compute capability 7.5, this GPU has 5.0"):
         gpu.fitting(["naive"], "float32", 50)
     with pytest.raises(ValueError, match="naive takes float32, got bfloat16"):

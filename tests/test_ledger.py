@@ -92,6 +92,82 @@ def test_measure_names_the_nearest_recorded_shape():
         measure("naive", 123, 457)
 
 
+VERBS = {
+    "derive": lambda x: derive("naive", x),
+    "derive, sizes": lambda x: derive("naive", *x.shape),
+    "textbook": lambda x: derive("naive", *x.shape, form="textbook"),
+    "count": lambda x: count("naive", x),
+    "launch": lambda x: launch("naive", x, device="cpu"),
+    "launch, gpu": lambda x: launch("naive", x, device="gpu"),
+    "measure": lambda x: measure("naive", *x.shape),
+    "ledger": lambda x: ledger("naive", *x.shape, counted=False),
+}
+every_verb = pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+
+
+@every_verb
+def test_every_verb_refuses_the_rows_that_the_kernel_cannot_sum(verb):
+    with pytest.raises(
+        ValueError, match="naive takes rows of up to 16777216 columns, got 16777217"
+    ):
+        verb(np.empty((1, 2**24 + 1), "f4"))  # pages nobody touches cost nothing
+
+
+def test_measuring_now_keeps_the_same_limits(monkeypatch):
+    monkeypatch.setenv("SOFTMAX_LAB_LIVE", "1")
+    with pytest.raises(ValueError, match="up to 16777216 columns"):
+        measure("naive", 1, 2**24 + 1)
+
+
+MATRICES = {name: verb for name, verb in VERBS.items() if name in ("derive", "count", "launch")}
+
+
+@pytest.mark.parametrize("verb", MATRICES.values(), ids=MATRICES)
+def test_a_mask_is_refused_and_not_dropped(verb):
+    x = np.ma.masked_less(reference.inputs("normal", 3, 4), 0)
+    for masked in (x, np.ma.masked_array(x.data)):  # one that masks nothing would hide the habit
+        with pytest.raises(TypeError, match=r"x must be a plain array, got a masked .*x\.filled"):
+            verb(masked)
+    verb(x.filled(-np.inf))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "f4", np.float32, np.dtype("f4")], ids=str)
+def test_measure_and_derive_take_a_dtype_for_a_dtype(dtype):
+    assert measure("naive", 256, 1024, dtype=dtype) == measure("naive", 256, 1024)
+    assert derive("naive", 256, 1024, dtype=dtype) == derive("naive", 256, 1024)
+
+
+@pytest.mark.parametrize("verb", [measure, derive])
+@pytest.mark.parametrize("dtype", ["junk", np.float16, None, 3])
+def test_a_type_that_is_not_offered_is_refused_by_name(verb, dtype):
+    with pytest.raises(ValueError, match="naive takes float32, got"):
+        verb("naive", 256, 1024, dtype=dtype)
+
+
+def test_no_message_prints_an_array():
+    x = reference.inputs("normal", 256, 1024)
+    for refused in (
+        lambda: measure("naive", x),
+        lambda: measure("naive", 256, x),
+        lambda: measure(x, "naive"),
+        lambda: measure("naive", 256, 1024, dtype=[x]),
+        lambda: derive(x, "naive"),
+        lambda: derive("naive", 256, x),
+        lambda: derive("naive", x, form=x),
+        lambda: derive("naive", [x, x]),
+        lambda: count("naive", x, x),
+        lambda: count(x),
+        lambda: launch("naive", x, device=x),
+        lambda: launch("naive", x, x, device="cpu"),
+        lambda: launch("naive", [x], device="cpu"),
+    ):
+        with pytest.raises((ValueError, TypeError)) as raised:
+            refused()
+        assert len(str(raised.value)) < 200, raised.value
+    with pytest.raises(ValueError, match=r"rows, cols; got 1: ndarray of shape \(256, 1024\)"):
+        measure("naive", x)
+
+
 def test_launch_refuses_nonsense():
     with pytest.raises(ValueError, match="device is auto, gpu or cpu"):
         launch("naive", np.zeros((2, 2), "f4"), device="tpu")

@@ -220,8 +220,11 @@ def test_lookup_never_guesses_but_names_the_nearest():
         records.lookup("naive", 64, 65536)
     with pytest.raises(LookupError, match="on elsewhere is not measured yet"):
         records.lookup("naive", 256, 1024, gpu="elsewhere")
+    both = dataclasses.replace(registry.get("naive"), dtypes=("float32", "float16"))
     with pytest.raises(LookupError, match="float16"):
-        records.lookup("naive", 256, 1024, "float16")
+        records.lookup(both, 256, 1024, "float16")
+    with pytest.raises(ValueError, match="naive takes float32, got 'junk'"):
+        records.lookup("naive", 256, 1024, "junk")
     with pytest.raises(ValueError, match="naive"):
         records.lookup("nothing", 256, 1024)
 
@@ -440,3 +443,14 @@ def test_records_commands(tmp_path, capsys):
     assert call("drop")[0] == 1
     assert call("drop", "naive") == (0, "2 rows of naive removed\n")
     assert not records.read(tmp_path / "mine" / "toy" / "bench.csv").rows
+    assert call("drop", "naive") == (1, "0 rows of naive removed\n")
+
+
+def test_only_a_name_that_is_known_is_dropped(capsys):
+    write(timing(kernel="retired"), timing())
+    assert main(["records", "drop", "nope"]) == 1
+    said = capsys.readouterr()
+    assert "no kernel and no record is called 'nope'; there are naive, " in said.err
+    assert said.err.endswith("retired\n") and not said.out
+    assert main(["records", "drop", "retired"]) == 0  # gone from the list, but its row is there
+    assert [row.kernel for row in records.table("bench", "toy").rows] == ["naive"]

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from softmax_lab.reference import INPUTS, compare, inputs, softmax
+from softmax_lab import online
+from softmax_lab.reference import INPUTS, compare, inputs, softmax, unshifted
 
 
 def float32_softmax(x):
@@ -106,6 +107,31 @@ def test_nan_must_not_hide_a_row():
 def test_shapes_must_agree():
     with pytest.raises(ValueError, match="one shape"):
         compare(np.zeros((2, 3)), np.zeros((3, 2)))
+
+
+def test_masks_are_refused_and_not_dropped():
+    x = np.ma.masked_less(inputs("normal", 3, 4), 0)
+    y = softmax(x.filled(-np.inf))
+    for refused in (
+        lambda: softmax(x),
+        lambda: unshifted(x),
+        lambda: compare(y, x),
+        lambda: compare(np.ma.masked_array(y), x.data),
+        lambda: online.updates(x),
+        lambda: online.scan(x[0]),
+        lambda: online.lanes(x[0], 2),
+    ):
+        with pytest.raises(TypeError, match="plain array, got a masked one of shape"):
+            refused()
+
+
+def test_what_was_rounded_to_is_named():
+    x = inputs("normal", 3, 4)
+    rounded = softmax(x).astype("f2")
+    assert compare(rounded, x, dtype="float16").ok and compare(rounded, x, dtype=np.float16).ok
+    assert not compare(rounded, x, dtype=np.float32).ok
+    with pytest.raises(ValueError, match="dtype is one of float32, float16, bfloat16, got 'junk'"):
+        compare(softmax(x), x, dtype="junk")
 
 
 def test_inputs_are_reproducible_and_named():

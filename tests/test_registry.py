@@ -36,8 +36,13 @@ def test_geometry_covers_the_rows(rows, blocks):
 def test_get_names_the_kernels():
     assert registry.get("naive") is KERNELS["naive"]
     assert registry.get(KERNELS["naive"]) is KERNELS["naive"]
-    with pytest.raises(ValueError, match="no kernel 'x'; there are naive"):
-        registry.get("x")
+    for bad, told in (
+        ("x", "'x'"),
+        (None, "None"),
+        (np.zeros((3, 4)), r"ndarray of shape \(3, 4\)"),
+    ):
+        with pytest.raises(ValueError, match=f"no kernel {told}; there are naive"):
+            registry.get(bad)
 
 
 def test_sizes_are_checked():
@@ -63,8 +68,8 @@ def test_a_launch_is_checked_before_it_is_made():
     ):
         with pytest.raises(error, match=message):
             naive.check(x)
-    with pytest.raises(TypeError, match="takes x, got 2 arrays"):
-        naive.check(np.zeros((3, 4), "f4"), np.zeros((3, 4), "f4"))
+    with pytest.raises(TypeError, match=r"takes x, got 2: ndarray of shape .*, 7"):
+        naive.check(np.zeros((3, 4), "f4"), 7)
 
 
 def test_rows_longer_than_a_sum_can_take_are_refused():
@@ -73,3 +78,51 @@ def test_rows_longer_than_a_sum_can_take_are_refused():
     with pytest.raises(ValueError, match="up to 16777216 columns, got 16777217"):
         KERNELS["naive"].check(np.empty((1, 2**24 + 1), "f4"))  # pages nobody touches cost nothing
     assert KERNELS["naive"].max_cols == 2**24
+    with pytest.raises(ValueError, match="warp takes rows of up to 536870912 columns"):
+        KERNELS["warp"].sizes((1, 2**29 + 1))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", "f4", "=f4", np.float32, np.dtype("f4"), np.zeros(1, "f4").dtype], ids=str
+)
+def test_a_dtype_is_a_dtype(dtype):
+    assert KERNELS["naive"].dtype(dtype) == "float32"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "got"),
+    [
+        ("junk", "'junk'"),
+        ("f2", "float16"),
+        ("bfloat16", "bfloat16"),
+        (float, "float64"),
+        (">f4", ">f4"),
+        (None, "None"),
+        (3, "3"),
+        ([1, 2], r"\[1, 2\]"),
+        ("x" * 99, "'xx"),
+    ],
+)
+def test_another_dtype_is_refused_by_name(dtype, got):
+    with pytest.raises(ValueError, match=f"naive takes float32, got {got}"):
+        KERNELS["naive"].dtype(dtype)
+
+
+def test_the_kernels_of_a_run_are_checked_before_it():
+    every = list(KERNELS.values())
+    assert registry.chosen(None) == every
+    assert registry.chosen(["warp", KERNELS["naive"], "warp"]) == [every[4], every[0]]
+    long = [(1, 4), (1, 2**24 + 1)]
+    assert [kernel.threads_per_row for kernel in registry.chosen(None, np.float32, long)] == [
+        32
+    ] * 2
+    for arguments, match in (
+        ((["naive", "nope"],), "no kernel 'nope'"),
+        ((["naive"], "float32", long), "naive takes rows of up to 16777216"),
+        ((["naive"], "float16"), "naive takes float32, got float16"),
+        ((None, "float16"), "no kernel fits: .* takes float32, got float16"),
+        ((None, "float32", [(3, 4), (0, 4)]), r"without elements is never launched, got \(0, 4\)"),
+        (([],), "no kernel was named"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            registry.chosen(*arguments)

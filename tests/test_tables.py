@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from softmax_lab import cost, findings, ledger, registry, runs, tables
+from softmax_lab import cost, findings, ledger, records, registry, runs, tables
 from softmax_lab.counts import Counts
 from softmax_lab.records import Measured
 from softmax_lab.units import MISSING, number
@@ -214,6 +214,22 @@ def test_times_beside_the_copy_kernels():
     assert rate == number(8 * 256 * 1024 / 4e-5 / 1e9)
     assert "NVIDIA H200, 2026-11-30" in table.note
     assert MISSING in str(runs.times([None]))
+    narrow = runs.times([run(seconds=0.0153685942, p20=0.0153670666, p80=0.015368852)])
+    assert narrow.rows[0][1:3] == ("15\u202f369", "15\u202f367 – 15\u202f369")
+
+
+def test_no_recorded_spread_is_hidden():
+    def value(text: str) -> float:
+        return float(text.replace("\u202f", ""))
+
+    table = records.table("bench", "nvidia-h200")
+    timed = [row for row in table.rows if row.method == "graph"]
+    known = [ledger.measure(row.kernel, row.rows, row.cols) for row in timed]
+    for run_, (_, median, spread, *_) in zip(known, runs.times(known).rows, strict=True):
+        low, high = map(value, spread.split(" – "))
+        assert low <= value(median) <= high
+        assert high - low == pytest.approx(1e6 * (run_.p80 - run_.p20), rel=1), spread
+        assert (low == high) == (run_.p20 == run_.p80), spread
 
 
 def test_against_copy_and_provenance():

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from softmax_lab import counts, registry
-from softmax_lab.emulator.build import CompileError, cache_folder
+from softmax_lab.emulator.build import CompileError
+from softmax_lab.emulator.cache import cache_folder, cache_place
 from softmax_lab.emulator.compilers import Compiler, CompilerMissing, compiler
 from softmax_lab.emulator.launching import Run, launch
 from softmax_lab.emulator.process import EmulatorCrash, EmulatorTimeout, Limits, Out, Virtual
@@ -33,6 +34,7 @@ __all__ = [
     "Step",
     "Virtual",
     "cache_folder",
+    "cache_place",
     "compiler",
     "launch",
     "plain",

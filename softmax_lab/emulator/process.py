@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from softmax_lab.arguments import without_mask
 from softmax_lab.emulator import report, trace
 from softmax_lab.emulator.build import HEADERS, Executable
 
@@ -154,7 +155,7 @@ def _write(path: Path, kernel: int, launch: Launch, limits: Limits) -> list[tupl
             records.append((0, 8, _value(argument), 0, 0))
             continue
         out = isinstance(argument, Out)
-        array = argument if out else np.ascontiguousarray(argument)
+        array = argument if out else np.ascontiguousarray(without_mask("an argument", argument))
         item = np.dtype(array.dtype).itemsize
         records.append((1, array.nbytes, at, item, int(not out)))
         contents.append((at, array))
