@@ -30,6 +30,8 @@ def derive(name: str, *shape_or_arrays, form: str = "executed", dtype: str = "fl
     sizes = _sizes(kernel, shape_or_arrays)
     if dtype not in kernel.dtypes:
         raise TypeError(f"{kernel.name} takes {', '.join(kernel.dtypes)}, got {dtype!r}")
+    if not getattr(kernel, form):
+        raise ValueError(f"{kernel.name} has no closed form as {form}: count it")
     x = None
     if len(shape_or_arrays) == 1:
         x = shape_or_arrays[0]

@@ -7,12 +7,10 @@ import math
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-
-import numpy as np
 
 from softmax_lab import counters, registry
 from softmax_lab.counts import Counts
@@ -28,21 +26,7 @@ from softmax_lab.recordfile import (
     read,
     rewrite,
 )
-from softmax_lab.registry import Kernel
-
-COPY = Kernel(
-    name="roof/copy",
-    family=replace(registry.SOFTMAX, name="roof", oracle=np.asarray),
-    rows_per_block=1,
-    threads_per_row=256,
-    dtypes=("float32",),
-    requires=75,
-    executed=(),
-    textbook=(),
-    title="copy",
-)
-"""The measured roof, a copy by 16 bytes: in every timing row, but no kernel of the book's list."""
-
+from softmax_lab.registry import COPY, Kernel
 
 UNKNOWN = Counts()
 """Nothing is known of a launch."""
@@ -215,7 +199,7 @@ def _fresh(row: Timing | Counter, now: Callable[..., str]) -> bool:
         same = row.fingerprint == now(row.kernel, row.dtype)
     except ValueError:  # the kernel is gone
         return False
-    return same and getattr(row, "copy", None) in (None, now(COPY))
+    return same and getattr(row, "copy", None) in (None, now(COPY.name))
 
 
 def _measured(

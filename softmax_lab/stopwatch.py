@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from softmax_lab import gpu, reference
-from softmax_lab.records import COPY
-from softmax_lab.registry import Kernel
+from softmax_lab.registry import COPY, Kernel
 
 _CHUNK = 1 << 22
 """Elements that go between host and device at a time."""

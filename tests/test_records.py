@@ -17,7 +17,7 @@ from softmax_lab.registry import Kernel
 
 ABOUT = {"GPU": "Toy GPU", "date": "2026-12-01 10:00 UTC", "protocol": "one, two\nthree: four"}
 NOW = fingerprint.fingerprint("naive")
-ROOF = fingerprint.fingerprint(records.COPY)
+ROOF = fingerprint.fingerprint("roof/copy")
 
 
 @pytest.fixture(autouse=True)

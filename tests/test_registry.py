@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from softmax_lab import registry
-from softmax_lab.registry import KERNELS, LADDER
+from softmax_lab.registry import EXHIBITS, KERNELS, LADDER
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
@@ -73,3 +73,13 @@ def test_rows_longer_than_a_sum_can_take_are_refused():
     with pytest.raises(ValueError, match="up to 16777216 columns, got 16777217"):
         KERNELS["naive"].check(np.empty((1, 2**24 + 1), "f4"))  # pages nobody touches cost nothing
     assert KERNELS["naive"].max_cols == 2**24
+
+
+def test_exhibits_are_found_by_name_and_are_no_rungs():
+    for name, kernel in EXHIBITS.items():
+        assert registry.get(name) is kernel
+        assert name not in KERNELS
+        assert kernel not in LADDER
+    with pytest.raises(ValueError, match="no kernel 'x'") as refused:
+        registry.get("x")
+    assert "roof/copy" not in str(refused.value)
