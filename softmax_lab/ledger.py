@@ -9,7 +9,7 @@ from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
-from softmax_lab import cost, emulator, gpu, online, records, reference, registry
+from softmax_lab import cost, emulator, gpu, online, records, reference, registry, series
 from softmax_lab.counts import FIELDS, ZERO, Counts
 from softmax_lab.facts import ITEMSIZE, WARP
 from softmax_lab.registry import Kernel
@@ -109,6 +109,19 @@ def measure(name: str, *shape: int, dtype: str = "float32") -> records.Measured:
 
         return bench.measure(kernel, sizes["rows"], sizes["cols"], dtype=dtype)
     return records.lookup(kernel, sizes["rows"], sizes["cols"], dtype=dtype)
+
+
+def readings() -> series.Readings | None:
+    """Series of clock readings around launches: taken now on a GPU if asked for, else recorded.
+
+    Set SOFTMAX_LAB_LIVE=1 to take them now. None where nobody has recorded any.
+    """
+    if records.live():
+        from softmax_lab import launches  # only here, as in `measure`
+
+        taken = launches.run()
+        return series.gathered(taken.gpu, taken.rows, taken.provenance)
+    return series.recorded()
 
 
 def launch(name: str, *arrays, device: str = "auto"):

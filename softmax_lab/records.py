@@ -18,6 +18,7 @@ from softmax_lab.fingerprint import fingerprint
 from softmax_lab.recordfile import (
     KINDS,
     Counter,
+    Reading,
     Table,
     Timing,
     checked,
@@ -27,6 +28,8 @@ from softmax_lab.recordfile import (
     rewrite,
 )
 from softmax_lab.registry import COPY, Kernel
+
+Row = Timing | Counter | Reading
 
 UNKNOWN = Counts()
 """Nothing is known of a launch."""
@@ -62,7 +65,7 @@ class Session:
     """What a run measured on one GPU (a slug), ready to be written."""
 
     gpu: str
-    rows: tuple[Timing, ...] | tuple[Counter, ...]
+    rows: tuple[Row, ...]
     provenance: dict[str, dict[str, str]]
 
     def save(self, publish: bool = False) -> Path:
@@ -102,6 +105,12 @@ def table(kind: str, gpu: str) -> Table:
     return merged(published, own, mine.runs)
 
 
+def fresh(kind: str, gpu: str) -> Table:
+    """`table` without the rows whose source has changed."""
+    whole, now = table(kind, gpu), functools.cache(fingerprint)
+    return Table(tuple(row for row in whole.rows if _fresh(row, now)), whole.runs)
+
+
 def lookup(
     name: str | Kernel, rows: int, cols: int, dtype: str = "float32", gpu: str | None = None
 ) -> Measured:
@@ -131,7 +140,7 @@ def lookup(
     raise LookupError(f"{what} is not measured yet; the nearest recorded is {nearest}")
 
 
-def stale() -> list[tuple[Path, Timing | Counter]]:
+def stale() -> list[tuple[Path, Row]]:
     """Rows whose source has changed or is gone, with their file, the reader's own first."""
     now = functools.cache(fingerprint)
     return [(path, row) for path in _files() for row in read(path).rows if not _fresh(row, now)]
@@ -152,7 +161,7 @@ def drop(name: str) -> int:
 
 def write(
     gpu: str,
-    rows: Iterable[Timing] | Iterable[Counter],
+    rows: Iterable[Row],
     provenance: Mapping[str, Mapping[str, str]],
     publish: bool = False,
 ) -> Path:
@@ -193,7 +202,7 @@ def _files() -> list[Path]:
     ]
 
 
-def _fresh(row: Timing | Counter, now: Callable[..., str]) -> bool:
+def _fresh(row: Row, now: Callable[..., str]) -> bool:
     """Whether a row's source is today's; `now` is `fingerprint`, cached for this one call."""
     try:
         same = row.fingerprint == now(row.kernel, row.dtype)

@@ -39,6 +39,7 @@ ORDER = (
     "fingerprint",
     "recordfile",
     "records",
+    "series",
     "excerpts",
     "nvrtc",
     "provenance",
@@ -46,6 +47,7 @@ ORDER = (
     "gpu",
     "stopwatch",
     "bench",
+    "launches",
     "profiler",
     "ledger",
     "ops",
@@ -76,9 +78,17 @@ VIEWS = set(
     "svg prose canvas plots frames runs findings tables widgets versus clock lane_art "
     "shuffle_frames online_frames trace_frames hand steppers".split()
 )
-RUNS = {"emulator", "nvrtc", "gpu", "stopwatch", "bench", "profiler"}  # what launches or measures
+RUNS = {
+    "emulator",
+    "nvrtc",
+    "gpu",
+    "stopwatch",
+    "bench",
+    "launches",
+    "profiler",
+}  # what launches or measures
 VERBS = {"count", "measure", "launch"}  # the ledger's functions that do
-GPU_ONLY = {"nvrtc", "provenance", "gpu", "stopwatch", "bench", "profiler"}
+GPU_ONLY = {"nvrtc", "provenance", "gpu", "stopwatch", "bench", "launches", "profiler"}
 CUPY = {"cupy", "cupyx", "cupy_backends"}
 LONGEST = 300  # lines of a module; a longer one has a second idea in it
 
