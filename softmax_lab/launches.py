@@ -10,12 +10,7 @@ from softmax_lab import facts, gpu, provenance, records, stopwatch
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.recordfile import Reading
 from softmax_lab.records import Session
-from softmax_lab.series import CLOCKS
-
-COPY, EMPTY = "roof/copy", "roof/empty"
-SMALL, MIDDLE, LARGE = (256, 1024), (1024, 1024), (65536, 1024)
-"""Shapes (rows, cols): the running example, one whose pairs fill L2 in small steps, one far
-beyond."""
+from softmax_lab.series import CLOCKS, COPY, EMPTY, LARGE, MIDDLE, SMALL
 
 FIRST = 200
 """Readings of the series that begins with a kernel nobody has compiled yet."""
@@ -24,7 +19,7 @@ REPEATS = 30
 ROTATED = 96
 """Launches in each graph that goes round a number of buffer pairs."""
 
-PAIRS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+PAIRS = (1, 2, 3, 4, 5, 6, 8, 12, 16, 32)
 LENGTHS = (1, 2, 4, 8, 16, 32, 64)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from softmax_lab import records
+from softmax_lab.facts import ITEMSIZE
 from softmax_lab.recordfile import Reading
 
 KIND = "clock"
@@ -19,6 +20,11 @@ CLOCKS = {
     "graph": "events around one graph",
 }
 """How a clock is read around launches, and what tables call it."""
+
+COPY, EMPTY = "roof/copy", "roof/empty"
+SMALL, MIDDLE, LARGE = (256, 1024), (2048, 1024), (65536, 1024)
+"""Shapes (rows, cols): the running example, one whose pairs fill L2 in small steps, one far
+beyond."""
 
 WARM_UPS = 2
 """Readings at the start of a series that no median takes: what is done once is done there."""
@@ -50,6 +56,11 @@ class Series:
     def each(self) -> float:
         """Median time of one launch [s]."""
         return self.median / self.launches
+
+    @property
+    def bytes_once(self) -> int:
+        """One read and one write of one matrix [B]: what a launch of a copy moves."""
+        return 2 * ITEMSIZE["float32"] * self.rows * self.cols
 
 
 @dataclass(frozen=True)

@@ -63,11 +63,17 @@ ORDER = (
     "runs",
     "versus",
     "clock",
+    "overhead",
+    "floors",
+    "clock_plots",
+    "clock_frames",
     "lane_art",
     "shuffle_frames",
     "online_frames",
     "trace_frames",
     "hand",
+    "overflow",
+    "overflow_frames",
     "widgets",
     "steppers",
     "live",
@@ -76,7 +82,8 @@ ORDER = (
 )
 VIEWS = set(
     "svg prose canvas plots frames runs findings tables widgets versus clock lane_art "
-    "shuffle_frames online_frames trace_frames hand steppers".split()
+    "shuffle_frames online_frames trace_frames hand steppers overhead floors clock_plots "
+    "clock_frames overflow overflow_frames".split()
 )
 RUNS = {
     "emulator",

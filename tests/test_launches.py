@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 import fake_gpu
@@ -85,7 +86,7 @@ def test_the_plan_holds_what_the_chapter_asks_for():
     keys = [(p.kernel, p.shape, p.clock, p.pairs, p.launches) for p in launches.PLANS]
     assert len(set(keys)) == len(keys)  # a second series of that key would replace the first
     assert {plan.clock for plan in launches.PLANS} == set(series.CLOCKS)
-    rotated = [8 * 1024 * 1024 * pairs for pairs in launches.PAIRS]
+    rotated = [8 * math.prod(launches.MIDDLE) * pairs for pairs in launches.PAIRS]
     assert min(rotated) < 50 << 20 < 200 << 20 < max(rotated)  # from within L2 to far beyond
 
 
