@@ -7,6 +7,7 @@ from softmax_lab.svg import LINE, SURFACE, WIDTH, Svg, colour, drawing, rect, te
 
 HEIGHT = 216
 _HOST, _GPU, _BOX, _LEFT = 44, 108, 40, 72
+NAMES = ("call returns", "GPU is done", "two events", "a graph")
 _WORDS = {
     "call": "The call returns as soon as the launch is queued. The GPU has hardly begun, so the "
     "clock has read **the host's work** and nothing of the kernel.",
@@ -20,8 +21,8 @@ _WORDS = {
 
 
 def frames() -> dict[str, Svg]:
-    """A drawing for each clock, by what tables call it; spans are not to scale."""
-    return {words: frame(clock) for clock, words in CLOCKS.items()}
+    """A drawing for each clock, by a name short enough for a slider; spans are not to scale."""
+    return {name: frame(clock) for name, clock in zip(NAMES, CLOCKS, strict=True)}
 
 
 def frame(clock: str) -> Svg:

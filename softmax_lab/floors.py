@@ -76,11 +76,11 @@ def table(runs: Sequence[Measured | None]) -> Table | Sentence:
         rows.append((shape(run.rows, run.cols), size, *times, percent(least / run.copy_seconds)))
     heads = (
         "shape",
-        "read and written",
+        "bytes",
         "data sheet [µs]",
         r"\(t_0 + \text{bytes}/b\) [µs]",
         "copy [µs]",
-        "data sheet / copy",
+        "sheet / copy",
     )
     peak = scaled(sheet.dram_bytes_per_s, "B/s")
     note = f"Data sheet: {sheet.source}, {peak}. Copy: {provenance(timed[0])}"

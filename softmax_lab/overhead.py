@@ -10,24 +10,25 @@ from softmax_lab.runs import about, shape
 from softmax_lab.series import CLOCKS, COPY, EMPTY, LARGE, MIDDLE, SMALL, Readings, Series
 from softmax_lab.units import MISSING, number, percent
 
-JOBS = {"nothing": (EMPTY, SMALL), "a small copy": (COPY, SMALL), "a large copy": (COPY, LARGE)}
-"""What is launched to find out what a launch costs, by what tables call it."""
+JOBS = ((EMPTY, SMALL), (COPY, SMALL), (COPY, LARGE))
+"""What is launched to find out what a launch costs: nothing to do, little, much."""
 
 SLOW = 1.5
 """A reading of more than this many medians is counted as a straggler."""
 
 
 def clocks(readings: Readings | None) -> Table | Sentence:
-    """One launch by four clocks, a job a row: medians [µs], of a graph its time by its launches."""
+    """One launch by four clocks, a row each: medians [µs], of a graph its time by its launches."""
     if readings is None:
         return say("One launch by four clocks: not measured yet.")
-    rows, graphs = [], []
-    for words, (kernel, size) in JOBS.items():
-        found = [_single(readings, kernel, clock, size) for clock in CLOCKS]
-        name = words if kernel == EMPTY else f"{words}, {shape(*size)}"
-        rows.append((name, *map(_each, found)))
-        graphs.append(number(found[-1] and found[-1].launches))
-    heads = ("launched", *(f"{words} [µs]" for words in CLOCKS.values()))
+    jobs = ["nothing" if kernel == EMPTY else f"copy {shape(*size)}" for kernel, size in JOBS]
+    heads = ("clock", *(f"{job} [µs]" for job in jobs))
+    longest = [_single(readings, kernel, "graph", size) for kernel, size in JOBS]
+    graphs = [number(one and one.launches) for one in longest]
+    rows = []
+    for clock, words in CLOCKS.items():
+        found = (_single(readings, kernel, clock, size) for kernel, size in JOBS)
+        rows.append((words, *map(_each, found)))
     note = f"Medians. The graphs hold {', '.join(graphs)} launches. {where(readings)}"
     return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
 

@@ -383,6 +383,8 @@ def test_fitting_selects_by_type_and_capability():
 def test_a_command_line_keeps_no_folder_of_this_machine():
     call = ["/some/where/softmax_lab/__main__.py", "bench", "--shapes", "2x3", "/else/y.csv"]
     assert provenance.command(call) == "python -m softmax_lab bench --shapes 2x3 y.csv"
+    named = ["bench", "--kernels", "foil/unshifted"]
+    assert provenance.command(named) == "bench --kernels foil/unshifted"
     assert provenance.command([]) == "python"
     assert (
         provenance.clocks_text([(1755, 3201), (1980, 3201)]) == "SM 1755–1980 MHz, memory 3201 MHz"

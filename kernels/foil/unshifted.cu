@@ -13,7 +13,7 @@ extern "C" __global__ void unshifted(const float* __restrict__ x, float* __restr
 
     // <sum>
     float sum = 0.0f;
-    for (int i = 0; i < cols; ++i) sum += expf(x[i]);  // infinite past x = 88.7, zero below x = -104
+    for (int i = 0; i < cols; ++i) sum += expf(x[i]);  // infinite past 88.7, zero below -104
     // </sum>
 
     // <write>
