@@ -32,6 +32,7 @@ def pretend(monkeypatch, **how) -> fake_gpu.Device:
     monkeypatch.setitem(sys.modules, "cupy", device.cupy())
     monkeypatch.setattr(gpu, "status", lambda: gpu.Status(True, name="Toy GPU"))
     monkeypatch.setattr(gpu, "function", device.function)
+    monkeypatch.setattr(gpu, "forget", device.loaded.discard)
     monkeypatch.setattr(stopwatch.time, "perf_counter", lambda: device.host)
     monkeypatch.setattr(provenance, "clocks_now", lambda device: [(1000, 2000)])
     about = {"GPU": "Toy GPU", "date": "2026-12-01 10:00 UTC"}
@@ -66,6 +67,19 @@ def test_the_first_reading_compiles_and_no_reading_is_dropped(taken):
     assert first.seconds[0] > COMPILE
     assert max(first.seconds[1:]) < 1e-3
     assert first.median == pytest.approx(CALL + COPYING)  # the warm-up is in no median
+
+
+def test_a_kernel_that_is_loaded_already_is_forgotten_first(monkeypatch):
+    pretend(monkeypatch).loaded.add(COPY)
+    session = launches.run(plans=PLANS[:1])
+    assert session.rows[0].seconds > COMPILE
+
+
+def test_forgetting_a_kernel_leaves_the_others(monkeypatch):
+    loaded = {(name, "float32", device): None for name in (COPY, EMPTY) for device in (0, 1)}
+    monkeypatch.setattr(gpu, "_FUNCTIONS", loaded)
+    gpu.forget(COPY)
+    assert {key[0] for key in loaded} == {EMPTY}
 
 
 def test_pairs_rotate_and_every_copy_is_checked(monkeypatch):
