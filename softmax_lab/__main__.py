@@ -31,6 +31,8 @@ def _parser() -> argparse.ArgumentParser:
 
     add("doctor", _doctor, "say what this machine can do, what is missing and how to get it")
     bench = add("bench", _bench, "time the kernels on this machine's GPU and record it")
+    clock = add("launches", _launches, "measure what launches cost by several clocks, record it")
+    clock.add_argument("--publish", action="store_true", help="into the package's records")
     profile = add("profile", _profile, "read hardware counters with Nsight Compute and record them")
     for one in (bench, profile):
         one.add_argument("--kernels", type=_names, metavar="A,B", help="default: all that fit")
@@ -89,6 +91,14 @@ def _bench(options) -> int:
         warm=options.warm,
         say=lambda line: print(line, flush=True),
     )
+    print(f"recorded in {session.save(options.publish)}")
+    return 0
+
+
+def _launches(options) -> int:
+    from softmax_lab import launches
+
+    session = launches.run(say=lambda line: print(line, flush=True))
     print(f"recorded in {session.save(options.publish)}")
     return 0
 

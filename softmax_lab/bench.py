@@ -10,8 +10,8 @@ import numpy as np
 from softmax_lab import facts, gpu, provenance, records, stopwatch
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.recordfile import Timing
-from softmax_lab.records import COPY, Measured, Session
-from softmax_lab.registry import Kernel
+from softmax_lab.records import Measured, Session
+from softmax_lab.registry import COPY, Kernel
 from softmax_lab.units import places
 
 SHAPES = (

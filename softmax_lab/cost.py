@@ -157,6 +157,24 @@ NAIVE_TEXTBOOK = (
 """The useful work of three passes: N - 1 comparisons and additions a row (arithmetic and bytes
 only)."""
 
+_POWERS = {"exp": "M*N", "div": "M*N"}
+"""exp(x) / sum for every element: nothing is subtracted."""
+
+UNSHIFTED_EXECUTED = (
+    _GUARD,
+    Phase("sum", _LOAD_ROWS | {"exp": "M*N", "add": "M*N"}),
+    Phase("write", _LOAD_ROWS | _POWERS | _STORE_ROWS),
+)
+"""The definition without its shift: `naive` less a pass and less its subtractions."""
+
+UNSHIFTED_TEXTBOOK = (
+    Phase("sum", {"exp": "M*N", "add": "M*(N - 1)", "load_bytes": "E*M*N"}),
+    Phase("write", _POWERS | {"load_bytes": "E*M*N", "store_bytes": "E*M*N"}),
+)
+
+COPY_TEXTBOOK = (Phase("copy", {"load_bytes": "E*M*N", "store_bytes": "E*M*N"}),)
+"""One read and one write of every element: what a roof moves, and what softmax must at least."""
+
 
 def _step(form: str, updates: str) -> dict[str, str]:
     """Arithmetic of an online pass over all elements: `form` as in `online.FORMS`, `updates` the

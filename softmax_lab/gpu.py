@@ -23,6 +23,7 @@ __all__ = [
     "ToolkitError",
     "compile",
     "fitting",
+    "forget",
     "function",
     "launch",
     "ordered",
@@ -140,6 +141,13 @@ def function(kernel: str | Kernel, dtype: str, device: int):
             module.load(compile(kernel, arch, dtype).cubin)
             _FUNCTIONS[key] = module.get_function(kernel.symbol)
     return _FUNCTIONS[key]
+
+
+def forget(kernel: str | Kernel) -> None:
+    """Unload a kernel: its next launch compiles and loads it again, as in a new process."""
+    name = registry.get(kernel).name
+    for key in [key for key in _FUNCTIONS if key[0] == name]:
+        del _FUNCTIONS[key]
 
 
 def fitting(

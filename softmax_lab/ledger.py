@@ -9,7 +9,7 @@ from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
-from softmax_lab import cost, emulator, gpu, online, records, reference, registry
+from softmax_lab import cost, emulator, gpu, online, records, reference, registry, series
 from softmax_lab.arguments import told
 from softmax_lab.counts import FIELDS, ZERO, Counts
 from softmax_lab.facts import ITEMSIZE, WARP
@@ -30,6 +30,8 @@ def derive(name: str, *shape_or_arrays, form: str = "executed", dtype="float32")
     if not isinstance(form, str) or form not in FORMS:
         raise ValueError(f"form is one of {', '.join(FORMS)}, got {told(form)}")
     sizes, dtype = _sizes(kernel, shape_or_arrays), kernel.dtype(dtype)
+    if not getattr(kernel, form):
+        raise ValueError(f"{kernel.name} has no closed form as {form}: count it")
     x = None
     if len(shape_or_arrays) == 1:
         x = shape_or_arrays[0]
@@ -108,6 +110,19 @@ def measure(name: str, *shape: int, dtype="float32") -> records.Measured:
 
         return bench.measure(kernel, sizes["rows"], sizes["cols"], dtype=dtype)
     return records.lookup(kernel, sizes["rows"], sizes["cols"], dtype=dtype)
+
+
+def readings() -> series.Readings | None:
+    """Series of clock readings around launches: taken now on a GPU if asked for, else recorded.
+
+    Set SOFTMAX_LAB_LIVE=1 to take them now. None where nobody has recorded any.
+    """
+    if records.live():
+        from softmax_lab import launches  # only here, as in `measure`
+
+        taken = launches.run()
+        return series.gathered(taken.gpu, taken.rows, taken.provenance)
+    return series.recorded()
 
 
 def launch(name: str, *arrays, device: str = "auto"):

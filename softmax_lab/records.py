@@ -7,12 +7,10 @@ import math
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-
-import numpy as np
 
 from softmax_lab import counters, registry
 from softmax_lab.counts import Counts
@@ -20,6 +18,7 @@ from softmax_lab.fingerprint import fingerprint
 from softmax_lab.recordfile import (
     KINDS,
     Counter,
+    Reading,
     Table,
     Timing,
     checked,
@@ -28,21 +27,9 @@ from softmax_lab.recordfile import (
     read,
     rewrite,
 )
-from softmax_lab.registry import Kernel
+from softmax_lab.registry import COPY, Kernel
 
-COPY = Kernel(
-    name="roof/copy",
-    family=replace(registry.SOFTMAX, name="roof", oracle=np.asarray),
-    rows_per_block=1,
-    threads_per_row=256,
-    dtypes=("float32",),
-    requires=75,
-    executed=(),
-    textbook=(),
-    title="copy",
-)
-"""The measured roof, a copy by 16 bytes: in every timing row, but no kernel of the book's list."""
-
+Row = Timing | Counter | Reading
 
 UNKNOWN = Counts()
 """Nothing is known of a launch."""
@@ -78,7 +65,7 @@ class Session:
     """What a run measured on one GPU (a slug), ready to be written."""
 
     gpu: str
-    rows: tuple[Timing, ...] | tuple[Counter, ...]
+    rows: tuple[Row, ...]
     provenance: dict[str, dict[str, str]]
 
     def save(self, publish: bool = False) -> Path:
@@ -118,6 +105,12 @@ def table(kind: str, gpu: str) -> Table:
     return merged(published, own, mine.runs)
 
 
+def fresh(kind: str, gpu: str) -> Table:
+    """`table` without the rows whose source has changed."""
+    whole, now = table(kind, gpu), functools.cache(fingerprint)
+    return Table(tuple(row for row in whole.rows if _fresh(row, now)), whole.runs)
+
+
 def lookup(
     name: str | Kernel, rows: int, cols: int, dtype="float32", gpu: str | None = None
 ) -> Measured:
@@ -148,7 +141,7 @@ def lookup(
     raise LookupError(f"{what} is not measured yet; the nearest recorded is {nearest}")
 
 
-def stale() -> list[tuple[Path, Timing | Counter]]:
+def stale() -> list[tuple[Path, Row]]:
     """Rows whose source has changed or is gone, with their file, the reader's own first."""
     now = functools.cache(fingerprint)
     return [(path, row) for path in _files() for row in read(path).rows if not _fresh(row, now)]
@@ -177,7 +170,7 @@ def drop(name: str) -> int:
 
 def write(
     gpu: str,
-    rows: Iterable[Timing] | Iterable[Counter],
+    rows: Iterable[Row],
     provenance: Mapping[str, Mapping[str, str]],
     publish: bool = False,
 ) -> Path:
@@ -218,13 +211,13 @@ def _files() -> list[Path]:
     ]
 
 
-def _fresh(row: Timing | Counter, now: Callable[..., str]) -> bool:
+def _fresh(row: Row, now: Callable[..., str]) -> bool:
     """Whether a row's source is today's; `now` is `fingerprint`, cached for this one call."""
     try:
         same = row.fingerprint == now(row.kernel, row.dtype)
     except ValueError:  # the kernel is gone
         return False
-    return same and getattr(row, "copy", None) in (None, now(COPY))
+    return same and getattr(row, "copy", None) in (None, now(COPY.name))
 
 
 def _measured(

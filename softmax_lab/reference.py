@@ -41,12 +41,41 @@ def softmax(x) -> np.ndarray:
         return powers / powers.sum(axis=-1, keepdims=True)
 
 
+def log_softmax(x) -> np.ndarray:
+    """Logarithm of `softmax` in float64, straight from the scores (any shape → the same shape):
+    -inf for a masked entry, NaN throughout a row without a distribution."""
+    x = np.asarray(x, dtype=np.float64)
+    if x.size == 0:
+        return x.copy()
+    with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):
+        shifted = x - x.max(axis=-1, keepdims=True)
+        return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
 def unshifted(x) -> np.ndarray:
     """The definition without its shift, in float32 along the last axis: shown failing, used by
     nothing."""
     with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):
         powers = np.exp(np.asarray(without_mask("x", x), dtype=np.float32))
         return powers / powers.sum(axis=-1, keepdims=True, dtype=np.float32)
+
+
+def edge(holds: Callable[[np.float32], bool], good: float, bad: float) -> tuple[float, float]:
+    """The neighbouring float32 numbers, between `good` and `bad`, at which `holds` turns false.
+
+    Raises ValueError unless it holds at `good` and fails at `bad`, both of one sign.
+    """
+    if good * bad <= 0 or not holds(np.float32(good)) or holds(np.float32(bad)):
+        raise ValueError(f"it must hold at {good} and fail at {bad}, two numbers of one sign")
+    # Floats of one sign are in the order of the integers they are made of.
+    inside, outside = (int(np.float32(value).view(np.int32)) for value in (good, bad))
+    while abs(outside - inside) > 1:
+        middle = (inside + outside) // 2
+        if holds(np.int32(middle).view(np.float32)):
+            inside = middle
+        else:
+            outside = middle
+    return tuple(float(np.int32(bits).view(np.float32)) for bits in (inside, outside))
 
 
 @dataclass(frozen=True)

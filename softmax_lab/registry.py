@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -223,13 +223,44 @@ LADDER: tuple[Kernel, ...] = tuple(kernel for kernel in _ALL if kernel.family is
 """The softmax rungs in teaching order: a filter, not a second list."""
 
 
+def _beside(name: str, title: str, oracle: Callable, rows_per_block: int, threads: int, **costs):
+    """A kernel that is no rung: called like softmax, but it computes something else."""
+    family = replace(SOFTMAX, name=name.partition("/")[0], oracle=oracle)
+    costs = {"executed": (), "textbook": ()} | costs
+    return Kernel(name, family, rows_per_block, threads, ("float32",), 75, title=title, **costs)
+
+
+COPY = _beside("roof/copy", "copy", np.asarray, 1, 256, textbook=cost.COPY_TEXTBOOK)
+"""The measured roof, a copy by 16 bytes: it stands in every timing row."""
+
+EXHIBITS: dict[str, Kernel] = {
+    kernel.name: kernel
+    for kernel in (
+        COPY,
+        _beside("roof/empty", "nothing", np.empty_like, 1, 32),
+        _beside(
+            "foil/unshifted",
+            "without the shift",
+            reference.unshifted,
+            128,
+            1,
+            executed=cost.UNSHIFTED_EXECUTED,
+            textbook=cost.UNSHIFTED_TEXTBOOK,
+        ),
+    )
+}
+"""Kernels that the book runs, shows and times beside the list, by name: roofs, and one that fails
+on purpose. None keeps the contract of softmax, so no run takes them unless they are named."""
+
+
 def get(name: str | Kernel) -> Kernel:
-    """The kernel called `name`. Raises ValueError naming the kernels there are."""
+    """The kernel called `name`, of the list or an exhibit. Raises ValueError naming the list."""
     if isinstance(name, Kernel):
         return name
-    if not isinstance(name, str) or name not in KERNELS:
+    found = isinstance(name, str) and (KERNELS.get(name) or EXHIBITS.get(name))
+    if not found:
         raise ValueError(f"no kernel {told(name)}; there are {', '.join(KERNELS)}")
-    return KERNELS[name]
+    return found
 
 
 def chosen(

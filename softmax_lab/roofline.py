@@ -45,6 +45,36 @@ def floor_time(moved: float, bandwidth: float, flops: float = 0, peak: float = m
 
 
 @dataclass(frozen=True)
+class Line:
+    """A launch that moves bytes, as two numbers: it takes `start` [s] whatever it moves, and goes
+    on at `bandwidth` [B/s]."""
+
+    start: float
+    bandwidth: float
+
+    def time(self, moved: float) -> float:
+        """Time [s] of a launch that moves so many bytes [B]."""
+        return self.start + moved / self.bandwidth
+
+    @property
+    def half(self) -> float:
+        """Bytes [B] that take as long to move as the launch takes to start: half the bandwidth."""
+        return self.start * self.bandwidth
+
+
+def line(small: tuple[float, float], large: tuple[float, float]) -> Line:
+    """The `Line` through two runs, each (bytes [B], time [s]).
+
+    Raises ValueError where the larger one is not the slower one.
+    """
+    (less, soon), (more, late) = small, large
+    if not (less < more and soon < late):
+        raise ValueError(f"a line needs a small and a large run, got {small} and {large}")
+    bandwidth = (more - less) / (late - soon)
+    return Line(soon - less / bandwidth, bandwidth)
+
+
+@dataclass(frozen=True)
 class Occupancy:
     """Warps that a multiprocessor holds at a time, of how many, and what keeps it from more.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from softmax_lab import gpu, reference
-from softmax_lab.records import COPY
-from softmax_lab.registry import Kernel
+from softmax_lab.registry import COPY, Kernel
 
 _CHUNK = 1 << 22
 """Elements that go between host and device at a time."""
@@ -64,6 +64,11 @@ def check_copy(launch: Callable, x, y) -> None:
     """A roof that does not copy is none: first, middle and last rows must be equal to the bit."""
     poison(y)
     launch(x, y)
+    compare_copy(x, y)
+
+
+def compare_copy(x, y) -> None:
+    """Hold the first, middle and last rows of a copy against the original. Raises RuntimeError."""
     for piece in _pieces(x):
         if x[piece].get().tobytes() != y[piece].get().tobytes():
             raise RuntimeError(f"the copy kernel is wrong on a {_shape(x)} matrix")
@@ -91,6 +96,16 @@ def copier(turns: int) -> Callable:
         rows, cols = x.shape[0], x.shape[1] * x.itemsize // 4
         blocks = max(1, -(-rows * cols // (4 * COPY.block * turns)))
         copy((blocks,), (COPY.block,), (x, y, np.int32(rows), np.int32(cols)))
+
+    return launch
+
+
+def idler() -> Callable:
+    """A launch of the kernel that does nothing."""
+
+    def launch(x, y):
+        empty = gpu.function("roof/empty", "float32", x.device.id)
+        empty((1,), (32,), (x, y, np.int32(x.shape[0]), np.int32(x.shape[1])))
 
     return launch
 
@@ -135,4 +150,17 @@ def interleaved(
             after.synchronize()
             if turn >= warm_ups:
                 times[name].append(cupy.cuda.get_elapsed_time(before, after) * 1e-3)
+    return times
+
+
+def by_host(stream, start: Callable, repeats: int, *, wait: bool) -> list[float]:
+    """Seconds of the host's clock: until the call returns, or (`wait`) until the GPU is done."""
+    times = []
+    for _ in range(repeats):
+        before = time.perf_counter()
+        start(stream)
+        if wait:
+            stream.synchronize()
+        times.append(time.perf_counter() - before)
+        stream.synchronize()  # a reading begins with nothing under way
     return times

@@ -124,14 +124,18 @@ def row_lengths(lengths: Sequence[int], count_at: Callable[[int], Counts]) -> Ta
     return Table(heads, tuple(rows), frozenset(range(4)))
 
 
-def shift(rows: Mapping[str, Sequence[float]]) -> Table:
-    """Rows of scores by what they are, their softmax without the shift (float32) and with it."""
+def shift(
+    rows: Mapping[str, Sequence[float]],
+    without: Callable[[np.ndarray], np.ndarray] = reference.unshifted,
+    shifted: Callable[[np.ndarray], np.ndarray] = reference.softmax,
+) -> Table:
+    """Rows of scores by what they are, and what two softmaxes of a matrix (1, N) make of them:
+    one without the shift, one with it."""
     cells = []
     for name, scores in rows.items():
-        x = np.asarray(scores, dtype=np.float32)
-        cells.append(
-            (name, _some(x, 3), _some(reference.unshifted(x), 2), _some(reference.softmax(x), 2))
-        )
+        x = np.asarray([scores], dtype=np.float32)
+        results = (_some(each(x)[0], 2) for each in (without, shifted))
+        cells.append((name, _some(x[0], 3), *results))
     heads = ("row", "scores", "without the shift", "with the shift")
     return Table(heads, tuple(cells), frozenset({1, 2, 3}))
 

@@ -57,9 +57,18 @@ def stepper(
     return w.VBox([_bar(play, choice), shown])
 
 
-def explorer(values: Sequence[Any], frame: Callable[[Any], Frame], *, description: str) -> w.VBox:
-    """A slider over `values`; each shows `frame(value)`, drawn now."""
+def explorer(
+    values: Sequence[Any],
+    frame: Callable[[Any], Frame],
+    *,
+    description: str,
+    start: Any = None,
+) -> w.VBox:
+    """A slider over `values`; each shows `frame(value)`, drawn now. It begins at `start`, or at the
+    first; that frame is also what a page without JavaScript shows."""
     shown, choice = stack([frame(value) for value in values]), slider(values, description)
+    if start is not None:
+        choice.index = shown.selected_index = list(values).index(start)
     w.jslink((choice, "index"), (shown, "selected_index"))
     return w.VBox([_bar(choice), shown])
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from pybtex.database import parse_file
 
-from softmax_lab import records, registry
+from softmax_lab import registry
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "softmax_lab"
@@ -41,6 +41,7 @@ ORDER = (
     "fingerprint",
     "recordfile",
     "records",
+    "series",
     "excerpts",
     "nvrtc",
     "provenance",
@@ -48,6 +49,7 @@ ORDER = (
     "gpu",
     "stopwatch",
     "bench",
+    "launches",
     "profiler",
     "ledger",
     "ops",
@@ -64,11 +66,17 @@ ORDER = (
     "runs",
     "versus",
     "clock",
+    "overhead",
+    "floors",
+    "clock_plots",
+    "clock_frames",
     "lane_art",
     "shuffle_frames",
     "online_frames",
     "trace_frames",
     "hand",
+    "overflow",
+    "overflow_frames",
     "widgets",
     "steppers",
     "live",
@@ -77,11 +85,20 @@ ORDER = (
 )
 VIEWS = set(
     "svg mathml prose canvas plots frames runs findings tables widgets versus clock lane_art "
-    "shuffle_frames online_frames trace_frames hand steppers".split()
+    "shuffle_frames online_frames trace_frames hand steppers overhead floors clock_plots "
+    "clock_frames overflow overflow_frames".split()
 )
-RUNS = {"emulator", "nvrtc", "gpu", "stopwatch", "bench", "profiler"}  # what launches or measures
+RUNS = {
+    "emulator",
+    "nvrtc",
+    "gpu",
+    "stopwatch",
+    "bench",
+    "launches",
+    "profiler",
+}  # what launches or measures
 VERBS = {"count", "measure", "launch"}  # the ledger's functions that do
-GPU_ONLY = {"nvrtc", "provenance", "gpu", "stopwatch", "bench", "profiler"}
+GPU_ONLY = {"nvrtc", "provenance", "gpu", "stopwatch", "bench", "launches", "profiler"}
 CUPY = {"cupy", "cupyx", "cupy_backends"}
 LONGEST = 300  # lines of a module; a longer one has a second idea in it
 
@@ -334,7 +351,8 @@ def test_a_second_list_is_seen():
 
 
 def test_registry_and_kernel_files_are_the_same_set():
-    registered = [kernel.path for kernel in (*registry.KERNELS.values(), records.COPY)]
+    every = {**registry.KERNELS, **registry.EXHIBITS}
+    registered = [kernel.path for kernel in every.values()]
     assert sorted(registered) == kernel_files()
 
 

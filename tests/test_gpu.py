@@ -13,12 +13,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from softmax_lab import gpu, nvrtc, provenance, records, reference, registry, stopwatch
-from softmax_lab.registry import KERNELS
+from softmax_lab import gpu, nvrtc, provenance, reference, registry, stopwatch
+from softmax_lab.registry import EXHIBITS, KERNELS
 
 BUILDS = [
     pytest.param(kernel, arch, dtype, id=f"{kernel.name}-{arch}-{dtype}")
-    for kernel in (*KERNELS.values(), records.COPY)
+    for kernel in (*KERNELS.values(), *EXHIBITS.values())
     for arch in nvrtc.ARCHS
     for dtype in kernel.dtypes
     if nvrtc.capability(arch) >= kernel.requires
@@ -61,7 +61,7 @@ def fake_cupy(tmp_path: Path, text: str) -> Path:
 def test_every_kernel_compiles_without_spills(compiler, kernel, arch, dtype):
     made = gpu.compile(kernel, arch, dtype).checked()
     assert made.cubin.startswith(b"\x7fELF")
-    assert 8 <= made.registers <= 255
+    assert 0 < made.registers <= 255
     assert made.registers * kernel.block <= 65536  # a block's registers must fit a multiprocessor
     assert made.stack_bytes == 0
     assert made.shared_bytes <= 48 * 1024
@@ -385,6 +385,8 @@ def test_fitting_selects_by_type_and_capability():
 def test_a_command_line_keeps_no_folder_of_this_machine():
     call = ["/some/where/softmax_lab/__main__.py", "bench", "--shapes", "2x3", "/else/y.csv"]
     assert provenance.command(call) == "python -m softmax_lab bench --shapes 2x3 y.csv"
+    named = ["bench", "--kernels", "foil/unshifted"]
+    assert provenance.command(named) == "bench --kernels foil/unshifted"
     assert provenance.command([]) == "python"
     assert (
         provenance.clocks_text([(1755, 3201), (1980, 3201)]) == "SM 1755–1980 MHz, memory 3201 MHz"

@@ -17,7 +17,7 @@ from softmax_lab.registry import Kernel
 
 ABOUT = {"GPU": "Toy GPU", "date": "2026-12-01 10:00 UTC", "protocol": "one, two\nthree: four"}
 NOW = fingerprint.fingerprint("naive")
-ROOF = fingerprint.fingerprint(records.COPY)
+ROOF = fingerprint.fingerprint("roof/copy")
 
 
 @pytest.fixture(autouse=True)
@@ -282,7 +282,7 @@ def test_live_is_what_the_reader_asked_for(monkeypatch):
 
 
 def test_kinds_are_checked():
-    assert set(KINDS) == {"bench", "profile"}
+    assert set(KINDS) == {"bench", "profile", "clock"}
     with pytest.raises(ValueError, match="bench or profile"):
         records.table("times", "toy")
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from softmax_lab import registry
-from softmax_lab.registry import KERNELS, LADDER
+from softmax_lab.registry import EXHIBITS, KERNELS, LADDER
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
@@ -126,3 +126,13 @@ def test_the_kernels_of_a_run_are_checked_before_it():
     ):
         with pytest.raises(ValueError, match=match):
             registry.chosen(*arguments)
+
+
+def test_exhibits_are_found_by_name_and_are_no_rungs():
+    for name, kernel in EXHIBITS.items():
+        assert registry.get(name) is kernel
+        assert name not in KERNELS
+        assert kernel not in LADDER
+    with pytest.raises(ValueError, match="no kernel 'x'") as refused:
+        registry.get("x")
+    assert "roof/copy" not in str(refused.value)

@@ -127,3 +127,12 @@ def test_every_control_has_a_name():
     found = [each for box in boxes for each in walk(box) if isinstance(each, controls)]
     assert len(found) == 7
     assert all(each.description for each in found)
+
+
+def test_an_explorer_begins_where_it_is_told():
+    box = widgets.explorer("abc", lambda value: f"<p>{value}</p>", description="Letter", start="b")
+    bar, shown = box.children
+    (choice,) = bar.children
+    assert (choice.index, shown.selected_index, choice.value) == (1, 1, "b")
+    with pytest.raises(ValueError, match="not in list"):
+        widgets.explorer("abc", str, description="Letter", start="z")
