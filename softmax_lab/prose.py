@@ -22,9 +22,7 @@ class Sentence:
     source: bool = False  # a line of provenance, set smaller
 
     def __post_init__(self):
-        html(
-            self.words
-        )  # a formula that cannot be typeset fails here; in a display IPython hides it
+        html(self.words)  # raises for a bad formula; in a display IPython would hide that
 
     def _repr_html_(self) -> str:
         return f'<p class="lab-note{" lab-source" if self.source else ""}">{html(self.words)}</p>'

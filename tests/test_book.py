@@ -14,7 +14,7 @@ import nbclient
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
-from reading import TEX
+from reading import NEEDS_SCRIPT, TEX
 from sphinx_external_toc.parsing import parse_toc_yaml
 from test_architecture import bibliography
 
@@ -361,10 +361,11 @@ def test_no_formula_is_left_as_tex(book_html, page):
         assert left_as_tex(BeautifulSoup(frame, "html.parser")) == []
 
 
-def test_tex_is_seen():
+def test_tex_and_instructions_are_seen():
     page = r"<p>\(x\) <code>$y$</code> costs $1 \frac12 <span class='math'>z</span></p>"
     found = left_as_tex(BeautifulSoup(page, "html.parser"))
     assert found == ['<span class="math">z</span>', r"\(", r"\)", "$", r"\frac"]
+    assert NEEDS_SCRIPT.findall("The fifth row. Move the slider.") == ["Move the slider"]
 
 
 @chapter

@@ -418,6 +418,8 @@ def still(request, browser, site) -> Iterator:
     context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
     page = context.new_page()
     page.goto(address)
+    if request.param == "index.html":  # which leads on to the landing page
+        page.wait_for_url(f"{site}/{CHAPTERS[0]}")
     yield page
     context.close()
 
