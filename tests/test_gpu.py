@@ -40,7 +40,7 @@ def python(code: str, *paths: Path, **environment: str) -> str:
     search = [*map(str, paths), str(Path(gpu.__file__).parents[1])]
     keep = {name: value for name, value in os.environ.items() if name not in environment}
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
+        [sys.executable, "-P", "-c", textwrap.dedent(code)],  # -P: not what lies where pytest runs
         env={**keep, **environment, "PYTHONPATH": os.pathsep.join(search)},
         capture_output=True,
         text=True,
