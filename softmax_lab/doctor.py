@@ -144,14 +144,24 @@ def cupy() -> str:
 
 def nvrtc() -> str:
     """CUDA's run-time compiler."""
-    return gpu_status().nvrtc or lacks()
+    from softmax_lab import nvrtc
+
+    through_cupy()
+    return nvrtc.version()
 
 
 def headers() -> str:
     """CUDA's headers."""
     from softmax_lab import nvrtc
 
+    through_cupy()
     return ", ".join(map(str, nvrtc.include_folders()))
+
+
+def through_cupy() -> None:
+    """Raises Lacking without CuPy, by whose binding NVRTC is reached."""
+    if not any(map(version, CUPYS)):
+        raise Lacking("needs CuPy, which is missing", LOOKED_FOR["CuPy"][2])
 
 
 def profiler() -> str:

@@ -91,7 +91,8 @@ def compile_source(
     if library.getVersion() >= (12, 9):
         options.append("--no-cache")  # else NVRTC 13 answers a repeated compile without a log
     if "#include" in source:
-        options += [f"-I{place}" for place in (*include_folders(), *([folder] if folder else []))]
+        places = (*include_folders(), *([folder] if folder else []))
+        options += [f"-I{_in_utf8(place)}" for place in places]
     program = library.createProgram(source, f"{symbol}.cu", (), ())
     try:
         library.compileProgram(program, options)
@@ -103,6 +104,15 @@ def compile_source(
     finally:
         library.destroyProgram(program)
     return Compiled(symbol, arch, cubin, *resources(log, symbol), log)
+
+
+def _in_utf8(place: Path) -> str:
+    """A path as NVRTC reads it, whatever the locale made of its bytes. Raises ToolkitError."""
+    try:
+        return os.fsencode(place).decode("utf-8")
+    except UnicodeDecodeError:
+        why = "its name is not UTF-8: rename the folder or move it"
+        raise ToolkitError(f"NVRTC cannot be given the folder {str(place)!a}, {why}") from None
 
 
 def resources(log: str, symbol: str) -> tuple[int, int, int, int]:

@@ -193,7 +193,11 @@ def write(
         with locked(path.parent):
             rewrite(path, kind, merged(read(path), rows, provenance))
     except OSError as error:
-        hint = "publishing needs a checkout" if publish else "SOFTMAX_LAB_DATA names another folder"
+        hint = (
+            "publishing needs a checkout"
+            if publish
+            else "set SOFTMAX_LAB_DATA to a folder of yours"
+        )
         raise PermissionError(f"cannot write {path} ({error.strerror}): {hint}") from error
     return path
 

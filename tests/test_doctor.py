@@ -89,6 +89,9 @@ def test_two_cupys_are_refused_by_name(monkeypatch):
     there.clear()
     assert check("CuPy").found == "none"
     assert "uninstall" not in check("CuPy").fix
+    for name in ("NVRTC", "CUDA headers"):  # no wheel of theirs would help
+        assert check(name).found == "needs CuPy, which is missing"
+        assert check(name).fix == check("CuPy").fix
 
 
 def test_programs_are_found_on_path_and_missed_without(monkeypatch, tmp_path):

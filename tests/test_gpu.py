@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -39,7 +40,7 @@ def python(code: str, *paths: Path, **environment: str) -> str:
     search = [*map(str, paths), str(Path(gpu.__file__).parents[1])]
     keep = {name: value for name, value in os.environ.items() if name not in environment}
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
+        [sys.executable, "-P", "-c", textwrap.dedent(code)],  # -P: not what lies where pytest runs
         env={**keep, **environment, "PYTHONPATH": os.pathsep.join(search)},
         capture_output=True,
         text=True,
@@ -79,6 +80,26 @@ def test_the_library_alone_is_enough(compiler, tmp_path):
     for cache in ("", str(tmp_path / "file" / "cache")):
         bare = {"CUDA_PATH": "", "CUDA_HOME": "", "HOME": home, "CUPY_CACHE_DIR": cache}
         assert set(python(code, **bare).split()) == {"True"}
+
+
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
+def test_a_folder_of_any_name_will_do(compiler, tmp_path, locale):
+    """In a locale of ASCII, Python holds the bytes of such a name as surrogates."""
+    place = tmp_path / "größe und 猫"
+    shutil.copytree(Path(gpu.__file__).parent, place / "softmax_lab")
+    shutil.copytree(registry.kernel_folder(), place / "kernels")
+    code = """
+        from softmax_lab import gpu
+        print(gpu.compile("warp").registers > 0, "pytest" in gpu.__file__)
+    """
+    said = python(code, place, LC_ALL=locale, PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert said == "True True"
+
+
+def test_a_folder_whose_name_is_no_text_is_named(compiler):
+    folder = Path(os.fsdecode(b"/nowhere/gr\xf6\xdfe"))
+    with pytest.raises(gpu.ToolkitError, match="not UTF-8: rename the folder or move it"):
+        nvrtc.compile_source('#include "a.cuh"\n', "a", folder=folder)
 
 
 def test_unknown_architectures_are_refused_by_name():

@@ -149,14 +149,14 @@ def test_a_folder_nobody_may_write_is_one_clear_message(tmp_path, monkeypatch):
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o555)
     monkeypatch.setenv("SOFTMAX_LAB_DATA", str(closed / "here"))
-    with pytest.raises(PermissionError, match="SOFTMAX_LAB_DATA names another folder"):
+    with pytest.raises(PermissionError, match="set SOFTMAX_LAB_DATA to a folder of yours"):
         write(timing())
 
 
 def test_a_file_in_the_way_is_one_clear_message(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SOFTMAX_LAB_DATA", str(tmp_path / "file"))
-    with pytest.raises(PermissionError, match="SOFTMAX_LAB_DATA names another folder"):
+    with pytest.raises(PermissionError, match="set SOFTMAX_LAB_DATA to a folder of yours"):
         write(timing())
 
 
