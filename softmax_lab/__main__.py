@@ -80,7 +80,7 @@ def _bench(options) -> int:
 
     session = bench.run(
         options.kernels,
-        options.shapes or bench.SHAPES,
+        options.shapes,
         options.dtype,
         repeats=bench.REPEATS if options.repeats is None else options.repeats,
         warm=options.warm,
@@ -93,12 +93,11 @@ def _bench(options) -> int:
 def _profile(options) -> int:
     from softmax_lab import profiler
 
-    shapes = options.shapes or profiler.SHAPES
-    if options.child:
-        profiler.child(options.kernels or list(registry.KERNELS), shapes, options.dtype)
+    if options.child:  # `profiler.command` names both
+        profiler.child(options.kernels, options.shapes, options.dtype)
         return 0
     session = profiler.run(
-        options.kernels, shapes, options.dtype, say=lambda line: print(line, flush=True)
+        options.kernels, options.shapes, options.dtype, say=lambda line: print(line, flush=True)
     )
     print(f"recorded in {session.save(options.publish)}")
     return 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from softmax_lab.coalescing import added_by_unrolling
 from softmax_lab.counts import Counts
-from softmax_lab.facts import ITEMSIZE, SECTOR
+from softmax_lab.facts import SECTOR
 from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, names, say
 from softmax_lab.records import Measured
@@ -119,7 +119,8 @@ NEAR = 1.3
 
 def levels(book: Ledger) -> Sentence:
     """What the bytes moved at L1, L2 and DRAM say of the caches."""
-    once = 2 * ITEMSIZE["float32"] * book.rows * book.cols
+    family = book.kernel.family
+    once = family.once(book.rows, book.cols)
     near, asked = moved_bytes(book.executed)["L1"], book.executed.bytes
     far = moved_bytes(book.measured.counts) if book.measured else {}
     words = (

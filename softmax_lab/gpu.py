@@ -19,6 +19,7 @@ __all__ = [
     "SpillError",
     "Status",
     "ToolkitError",
+    "by_family",
     "compile",
     "fitting",
     "function",
@@ -63,8 +64,8 @@ def launch(kernel: str | Kernel, *arrays, out=None):
     """Run a kernel on C-contiguous CuPy or NumPy arrays; its output, of the inputs' kind.
 
     CuPy: on the arrays' device and CuPy's current stream there, without waiting for it; `out` saves
-    the allocation and is needed inside a graph capture. NumPy: copied there and back. An array
-    without elements comes back without a launch. Raises TypeError or ValueError for arrays the
+    the allocation and is needed inside a graph capture. NumPy: copied there and back. A matrix
+    without elements needs no launch. Raises TypeError or ValueError for arrays the
     kernel does not take and RuntimeError where there is no GPU, all before anything is launched.
     """
     kernel = registry.get(kernel)
@@ -74,11 +75,12 @@ def launch(kernel: str | Kernel, *arrays, out=None):
         registry.check_array(kernel.name, "out", out, (str(arrays[0].dtype),))
         arguments["out"] = out
     _check_places(kernel.name, arguments)
+    shape = kernel.family.result(**sizes)
     if out is not None:
-        _check_out(arguments)
+        _check_out(arguments, shape)
     first = arrays[0]
     if not all(sizes.values()):
-        return _empty_like(first) if out is None else out
+        return _cleared(_empty(first, shape) if out is None else out)
     if not (state := status()).available:
         raise RuntimeError(state.reason)
     import cupy
@@ -97,20 +99,31 @@ def launch(kernel: str | Kernel, *arrays, out=None):
                     f"{kernel.name} is being captured into a graph: give it out=, because memory "
                     "allocated during a capture may be handed out again before the graph runs"
                 )
-            out = _empty_like(first)
+            out = _empty(first, shape)
         run = function(kernel, str(first.dtype), first.device.id)
         grid, block = kernel.geometry(sizes["rows"])
         run((grid,), (block,), ordered(kernel, arrays, out, sizes))
     return out
 
 
-def _empty_like(array):
-    if isinstance(array, np.ndarray):
-        return np.empty(array.shape, array.dtype)
+def _empty(like, shape: tuple[int, ...]):
+    """An array of `shape` where `like` is, of its type."""
+    if isinstance(like, np.ndarray):
+        return np.empty(shape, like.dtype)
     import cupy
 
-    with array.device:
-        return cupy.empty(array.shape, array.dtype)
+    with like.device:
+        return cupy.empty(shape, like.dtype)
+
+
+def _cleared(y):
+    """The result on a matrix without elements: a sum of no terms is 0."""
+    if isinstance(y, np.ndarray):
+        y[...] = 0
+    elif y.nbytes:
+        with y.device:
+            y.data.memset_async(0, y.nbytes)
+    return y
 
 
 def ordered(kernel: Kernel, arrays: tuple, out, sizes: dict[str, int]) -> tuple:
@@ -158,6 +171,14 @@ def fitting(
             needs, here = each.requires / 10, compute_capability / 10
             raise ValueError(f"{each.name} needs compute capability {needs}, this GPU has {here}")
     return chosen
+
+
+def by_family(kernels: Iterable[Kernel]) -> dict[str, list[Kernel]]:
+    """Kernels by the name of their family, whose shapes and buffers they share."""
+    out: dict[str, list[Kernel]] = {}
+    for each in kernels:
+        out.setdefault(each.family.name, []).append(each)
+    return out
 
 
 def _look(found: dict) -> str:
@@ -223,11 +244,11 @@ def _check_places(kernel: str, named: dict) -> None:
             raise ValueError(f"{kernel}: {name} must start at a multiple of {array.itemsize} bytes")
 
 
-def _check_out(named: dict) -> None:
+def _check_out(named: dict, shape: tuple[int, ...]) -> None:
     inputs = {name: array for name, array in named.items() if name != "out"}
-    out, (name, first) = named["out"], next(iter(inputs.items()))
-    if out.shape != first.shape:
-        raise ValueError(f"out must have the shape of {name}, {first.shape}; got {out.shape}")
+    out = named["out"]
+    if out.shape != shape:
+        raise ValueError(f"out must have the shape of the result, {shape}; got {out.shape}")
     start = _address(out)
     for name, array in inputs.items():
         if start < _address(array) + array.nbytes and _address(array) < start + out.nbytes:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from softmax_lab import counters, registry
+from softmax_lab import counters, families, registry
 from softmax_lab.counts import Counts
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.recordfile import (
@@ -32,7 +32,7 @@ from softmax_lab.registry import Kernel
 
 COPY = Kernel(
     name="roof/copy",
-    family=replace(registry.SOFTMAX, name="roof", oracle=np.asarray),
+    family=replace(families.SOFTMAX, name="roof", oracle=np.asarray),
     rows_per_block=1,
     threads_per_row=256,
     dtypes=("float32",),

@@ -221,7 +221,7 @@ def test_a_graph_that_cannot_be_captured_leaves_a_working_stream():
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (250, 1001), (4096, 4096)], ids=str)
 @pytest.mark.parametrize("turns", bench.COPY_TURNS)
 def test_the_roof_copies(shape, turns):
-    x, y = stopwatch.buffers(*shape, "float32", 1)[0]
+    x, y = stopwatch.buffers(KERNELS["naive"].family, *shape, "float32", 1)[0]
     stopwatch.check_copy(stopwatch.copier(turns), x, y)
     assert np.array_equal(x.get(), y.get())
 
