@@ -137,22 +137,20 @@ def levels(book: Ledger) -> Sentence:
     if "L2" not in far or "DRAM" not in far:
         return say(words + "L2 and DRAM: not measured yet.", **known)
     words += (
-        "L2 moves {l2:B} and DRAM {dram:B}, {share:×} the {once:B} of one read and one write of "
-        "the matrix. "
+        "L2 moves {l2:B} and DRAM {dram:B}, {share:×} the {once:B} of reading every input and "
+        "writing every result once. "
     )
     if far["DRAM"] > NEAR * once:
         words += "The caches do not keep what the next load needs: DRAM pays for it again."
     elif near > asked:
         words += "The caches catch the waste: what L1 moves again, DRAM does not."
     else:
-        words += "Nothing is wasted at L1, and caches spare DRAM the second read."
+        words += "Nothing is wasted at L1, and caches spare DRAM what is read again."
     if all(name in book.measured.counters for name in _L2_OF_L1):
         words += " Of what L2 moves, {l1:B} were for L1; the rest is traffic of its own."
         known["l1"] = SECTOR * sum(book.measured.counters[name] for name in _L2_OF_L1)
     if far["DRAM"] < once:
-        words += (
-            " DRAM is below one read and one write, for some results were still in L2 at the end."
-        )
+        words += " DRAM is below that minimum, for some results were still in L2 at the end."
     return say(words, **known, l2=far["L2"], dram=far["DRAM"], share=far["DRAM"] / once)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from softmax_lab import records, registry
+from softmax_lab import probe, records, registry
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "softmax_lab"
@@ -51,6 +51,7 @@ ORDER = (
     "bench",
     "profiler",
     "ledger",
+    "probe",
     "ops",
     "svg",
     "prose",
@@ -64,7 +65,9 @@ ORDER = (
     "runs",
     "versus",
     "clock",
+    "access",
     "lane_art",
+    "microscope",
     "shuffle_frames",
     "online_frames",
     "trace_frames",
@@ -76,10 +79,18 @@ ORDER = (
     "__main__",
 )
 VIEWS = set(
-    "svg prose canvas plots frames runs findings tables widgets versus clock lane_art "
-    "shuffle_frames online_frames trace_frames hand steppers".split()
+    "svg prose canvas plots frames runs findings tables widgets versus clock access lane_art "
+    "microscope shuffle_frames online_frames trace_frames hand steppers".split()
 )
-RUNS = {"emulator", "nvrtc", "gpu", "stopwatch", "bench", "profiler"}  # what launches or measures
+RUNS = {
+    "emulator",
+    "probe",
+    "nvrtc",
+    "gpu",
+    "stopwatch",
+    "bench",
+    "profiler",
+}  # what launches or measures
 VERBS = {"count", "measure", "launch"}  # the ledger's functions that do
 GPU_ONLY = {"nvrtc", "provenance", "gpu", "stopwatch", "bench", "profiler"}
 CUPY = {"cupy", "cupyx", "cupy_backends"}
@@ -322,7 +333,7 @@ def test_a_second_list_is_seen():
 
 def test_registry_and_kernel_files_are_the_same_set():
     registered = [kernel.path for kernel in (*registry.KERNELS.values(), records.COPY)]
-    assert sorted(registered) == kernel_files()
+    assert sorted([*registered, probe.path()]) == kernel_files()
 
 
 @pytest.mark.parametrize("path", kernel_files(), ids=name)
