@@ -53,7 +53,6 @@ def patterns(books: Mapping[str, Ledger]) -> Table:
         rows.append(
             (
                 words,
-                f"`{book.kernel.symbol}`",
                 shape(book.rows, book.cols),
                 number(each.load_sectors / each.load_requests),
                 number(book.executed.load_sectors),
@@ -61,18 +60,11 @@ def patterns(books: Mapping[str, Ledger]) -> Table:
                 number(seen),
             )
         )
-    heads = (
-        "lanes read A",
-        "kernel",
-        "shape",
-        "sectors of one load of A",
-        "all loads: derived",
-        "counted",
-        "hardware",
-    )
+    heads = ("lanes read A", "shape", "one load of A", "derived", "counted", "hardware")
     known = next((b.measured for b in books.values() if b.measured and b.measured.counters), None)
-    note = f"Hardware: {provenance(known)}" if known else f"Hardware counters: {MISSING}."
-    return Table(heads, tuple(rows), frozenset(range(3, 7)), note=note)
+    note = "Sectors; those derived, counted and of the hardware are of all loads, x included. "
+    note += f"Hardware: {provenance(known)}" if known else f"Hardware counters: {MISSING}."
+    return Table(heads, tuple(rows), frozenset(range(2, 6)), note=note)
 
 
 def promise(before: Ledger, after: Ledger) -> dict[str, float]:
@@ -134,15 +126,8 @@ def alignment(
                 times(runs[0].seconds / runs[1].seconds) if timed else MISSING,
             )
         )
-    heads = (
-        "row length",
-        "rows on 16 bytes",
-        "fewer requests",
-        "sectors of a row, one float",
-        "four floats",
-        "faster",
-    )
-    note = f"Counted on {number(rows)} rows; A and x together. Faster: "
+    heads = ("row length", "rows on 16 bytes", "fewer requests", "sectors", "by four", "faster")
+    note = f"Counted on {number(rows)} rows, A and x together; sectors of a row. Faster: "
     note += f"{number(known.rows)} rows, {provenance(known)}" if known else f"{MISSING}."
     return Table(heads, tuple(cells), frozenset(range(6)), note=note)
 

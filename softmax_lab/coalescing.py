@@ -121,6 +121,24 @@ def vectors_per_row_sectors(rows: int, cols: int, wide: int = 16, size: int = 4)
     return total
 
 
+def vectors_per_row_requests(rows: int, cols: int, wide: int = 16, size: int = 4) -> int:
+    """Load requests of the pass that `vectors_per_row_sectors` describes."""
+    if rows <= 0 or cols <= 0:
+        return 0
+    quick, (vectors, rest) = rows_on_boundary(rows, cols, wide, size), divmod(cols * size, wide)
+    return quick * (-(-vectors // WARP) + (rest > 0)) + (rows - quick) * -(-cols // WARP)
+
+
+def shared_vectors_sectors(rows: int, cols: int, wide: int = 16, size: int = 4) -> int:
+    """Sectors of a vector (cols,) that starts at a boundary and is walked anew with each row, in
+    that row's way."""
+    if rows <= 0 or cols <= 0:
+        return 0
+    quick, rest = rows_on_boundary(rows, cols, wide, size), cols * size % wide
+    whole = -(-(cols * size - rest) // SECTOR) + (rest > 0)
+    return quick * whole + (rows - quick) * -(-cols * size // SECTOR)
+
+
 def _phases(rows: int, cols: int, size: int) -> list[tuple[int, int]]:
     """(bytes past a sector's boundary at which a row starts, rows that start so): rows 32 apart are
     alike."""

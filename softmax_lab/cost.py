@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from softmax_lab.coalescing import (
-    rows_on_boundary,
+    shared_vectors_sectors,
     thread_per_row_sectors,
+    vectors_per_row_requests,
     vectors_per_row_sectors,
     warp_per_row_sectors,
 )
@@ -24,12 +25,14 @@ FUNCTIONS: dict[str, tuple[Callable, str]] = {
     "S": (thread_per_row_sectors, r"S({0}, {1})"),
     "V": (warp_per_row_sectors, r"V({0}, {1})"),
     "V4": (vectors_per_row_sectors, r"V_4({0}, {1})"),
-    "K": (lambda rows, cols: rows_on_boundary(rows, cols, 16), r"K({0}, {1})"),
+    "Q4": (vectors_per_row_requests, r"Q_4({0}, {1})"),
+    "X4": (shared_vectors_sectors, r"X_4({0}, {1})"),
 }
 """Functions a formula may call: how to evaluate and how to typeset them. `ceil(a, b)` is ⌈a/b⌉ on
 integers, `lg(a)` the logarithm of a power of two; `S(M, N)` and `V(M, N)` are the sectors of one
 pass with a thread and with a warp to a row, `V4(M, N)` with a warp that loads four floats a lane,
-`K(M, N)` the rows that start at a multiple of 16 bytes (`coalescing`)."""
+`Q4(M, N)` its requests and `X4(M, N)` its sectors of the vector that all rows share
+(`coalescing`)."""
 
 
 @dataclass(frozen=True)

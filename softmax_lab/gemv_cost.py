@@ -52,21 +52,15 @@ _WARP = (
 )
 """A warp walks a row of A and all of x."""
 
-_BYTES = dict.fromkeys(("load_bytes", "load_useful_bytes"), "E*M*N")
-_BY_FOUR = "K(M, N)*(ceil(N - N % 4, 4*W) + min(1, N % 4)) + (M - K(M, N))*ceil(N, W)"
+_BY_FOUR = {
+    **dict.fromkeys(("load_bytes", "load_useful_bytes"), "E*M*N"),
+    "load_requests": "Q4(M, N)",
+}
 _VEC4 = (
     _WARPS,
     Phase("aligned?", {"branches": "M"}),
-    Phase("A", _BYTES | {"load_requests": _BY_FOUR, "load_sectors": "V4(M, N)"}),
-    Phase(
-        "x",
-        _BYTES
-        | {
-            "load_requests": _BY_FOUR,
-            "load_sectors": "K(M, N)*(ceil(E*(N - N % 4), 32) + min(1, N % 4))"
-            " + (M - K(M, N))*ceil(E*N, 32)",
-        },
-    ),
+    Phase("A", _BY_FOUR | {"load_sectors": "V4(M, N)"}),
+    Phase("x", _BY_FOUR | {"load_sectors": "X4(M, N)"}),
     _PRODUCTS,
     _LANES,
     _BY_LANE_0,

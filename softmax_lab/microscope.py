@@ -51,12 +51,19 @@ def look(stride: int, offset: int, size: int, counted: Counts | None = None) -> 
             muted=True,
         )
     )
+    boxes, used = [], []  # one path for each look keeps the many frames of a page small
     for slot, (sector, users) in enumerate(touched.items()):
         x, y = 8 + slot % _PER_ROW * _PITCH, _TOP + slot // _PER_ROW * _STEP_Y
-        body += _box(x, y + 18, {place * size for _, place in users}, size)
+        boxes.append(_outline(x, y + 18, SECTOR))
+        used += [_outline(x + _BYTE * at, y + 18, size) for at in {p * size for _, p in users}]
         body.append(text(x, y + 14, lane_list(lane for lane, _ in users), size=15))
         end = x + FLOATS * CELL
         body.append(text(end, y + 14, f"byte {SECTOR * sector}", anchor="end", size=13, muted=True))
+    body += [
+        f'<path d="{"".join(boxes)}" fill="{HATCH}"/>',
+        f'<path d="{"".join(used)}" fill="{colour("blue")}" stroke="{LINE}"/>',
+        f'<path d="{"".join(boxes)}" fill="none" stroke="currentColor" stroke-width="1.5"/>',
+    ]
     height = _TOP + WARP // _PER_ROW * _STEP_Y + 4
     title = f"Sectors of one load: stride {stride}, offset {offset}, {size} bytes an element"
     return drawing(height, title, plain(words), body, note=html(words))
@@ -67,17 +74,9 @@ def _index(stride: int, offset: int) -> str:
     return " + ".join(part for part in (str(offset) if offset or not walk else "", walk) if part)
 
 
-def _box(x: float, y: float, starts: set[int], size: int) -> list[str]:
-    """A sector as a box of 32 bytes: elements of `size` that begin at `starts` solid, the rest
-    hatched; one path for each look keeps the many frames of a page small."""
-    piece = f"h{_BYTE * size:g}v{CELL}h-{_BYTE * size:g}z"
-    used = [f"M{x + _BYTE * at:g} {y}{piece}" for at in sorted(starts)]
-    width = FLOATS * CELL
-    return [
-        rect(x, y, width, CELL, HATCH),
-        f'<path d="{"".join(used)}" fill="{colour("blue")}" stroke="{LINE}"/>',
-        rect(x, y, width, CELL, "none", "currentColor", stroke_width="1.5"),
-    ]
+def _outline(x: float, y: float, size: int) -> str:
+    """Path data of a box of `size` bytes."""
+    return f"M{x:g} {y:g}h{_BYTE * size:g}v{CELL}h-{_BYTE * size:g}z"
 
 
 def walks(lanes: int = 4) -> dict[str, tuple[Svg, ...]]:

@@ -53,6 +53,8 @@ def test_what_cannot_leave_l2_is_labelled():
 def test_impossible_sizes_are_refused_in_words():
     with pytest.raises(ValueError, match="take 40 GB, the GPU has 8 GB free"):
         bench.pairs_for(40 * 10**9, 60 * MIB, 8 * 10**9)
+    with pytest.raises(ValueError, match="take 12 GB, the GPU has 8 GB free"):
+        bench.pairs_for(4 * 10**9, 60 * MIB, 8 * 10**9, held_bytes=12 * 10**9)
     with pytest.raises(ValueError, match="without elements"):
         bench.pairs_for(0, 60 * MIB, 8 * 10**9)
 
@@ -150,6 +152,17 @@ def test_a_warm_time_is_labelled():
     session = bench.run(["naive"], [(256, 1024)], repeats=5, warm=True)
     found = {(row.method, row.level, row.pairs) for row in session.rows}
     assert found == {("graph", "DRAM", session.rows[0].pairs), ("events", "L2", 1)}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(256, 1024), (37, 101), (65536, 1)], ids=str)
+def test_a_family_with_other_arguments_is_timed_and_judged(peak, shape):
+    names = [name for name in KERNELS if name.startswith("gemv/")]
+    session = bench.run(names, [shape], repeats=3, warm=True)
+    assert [row.kernel for row in session.rows] == 2 * names
+    for row in session.rows:
+        if row.level == "DRAM":
+            assert KERNELS[row.kernel].family.once(*shape) / row.median_s <= peak
 
 
 @pytest.mark.gpu

@@ -6,7 +6,9 @@
 #include "../common.cuh"
 
 // <aligned>
-__device__ __forceinline__ bool by_sixteen(const float* p) { return reinterpret_cast<size_t>(p) % sizeof(float4) == 0; }
+__device__ __forceinline__ bool by_sixteen(const float* p) {
+    return reinterpret_cast<size_t>(p) % sizeof(float4) == 0;
+}
 // </aligned>
 
 extern "C" __global__ void row_per_warp_vec4(const float* __restrict__ A, const float* __restrict__ x, float* __restrict__ y,
