@@ -134,7 +134,7 @@ def _compile(options) -> int:
     from softmax_lab import nvrtc
 
     spilled = False
-    print(f"{'kernel':<20} {'arch':<7} {'registers':>9} {'shared [B]':>10} {'spills [B]':>10}")
+    print(f"{'kernel':<24} {'arch':<7} {'registers':>9} {'shared [B]':>10} {'spills [B]':>10}")
     for name in options.kernels or registry.KERNELS:
         kernel = registry.get(name)
         for arch in options.archs or nvrtc.ARCHS:
@@ -144,7 +144,7 @@ def _compile(options) -> int:
                 made = nvrtc.compile(kernel, arch, dtype)
                 spilled |= made.spill_bytes > 0
                 sizes = f"{made.registers:>9} {made.shared_bytes:>10} {made.spill_bytes:>10}"
-                print(f"{kernel.name:<20} {arch:<7} {sizes}")
+                print(f"{kernel.name:<24} {arch:<7} {sizes}")
     return 1 if spilled else 0
 
 

@@ -52,14 +52,16 @@ def look(stride: int, offset: int, size: int, counted: Counts | None = None) -> 
         )
     )
     boxes, used = [], []  # one path for each look keeps the many frames of a page small
-    for slot, (sector, users) in enumerate(touched.items()):
-        x, y = 8 + slot % _PER_ROW * _PITCH, _TOP + slot // _PER_ROW * _STEP_Y
+    places = [(8 + k % _PER_ROW * _PITCH, _TOP + k // _PER_ROW * _STEP_Y) for k in range(WARP)]
+    spare = [_outline(x, y + 18, SECTOR) for x, y in places[len(touched) :]]  # up to the worst
+    for (x, y), (sector, users) in zip(places, touched.items(), strict=False):
         boxes.append(_outline(x, y + 18, SECTOR))
         used += [_outline(x + _BYTE * at, y + 18, size) for at in {p * size for _, p in users}]
         body.append(text(x, y + 14, lane_list(lane for lane, _ in users), size=15))
         end = x + FLOATS * CELL
         body.append(text(end, y + 14, f"byte {SECTOR * sector}", anchor="end", size=13, muted=True))
     body += [
+        f'<path d="{"".join(spare)}" fill="none" stroke="{LINE}" stroke-dasharray="2 4"/>',
         f'<path d="{"".join(boxes)}" fill="{HATCH}"/>',
         f'<path d="{"".join(used)}" fill="{colour("blue")}" stroke="{LINE}"/>',
         f'<path d="{"".join(boxes)}" fill="none" stroke="currentColor" stroke-width="1.5"/>',

@@ -99,15 +99,18 @@ def child(kernels: Sequence[str], shapes: Sequence[tuple[int, int]], dtype: str)
     import cupy
 
     for rows, cols in shapes:
-        for name in kernels:
-            family = registry.get(name).family
+        for mine in gpu.by_family(map(registry.get, kernels)).values():
+            family = mine[0].family
             host = [each.astype(dtype) for each in family.inputs("normal", rows, cols)]
-            y = cupy.empty(family.result(rows, cols), dtype)
-            y.data.memset_async(0xFF, y.nbytes)
-            gpu.launch(name, *map(cupy.asarray, host), out=y)
-            verdict = family.compare(y.get(), *host, dtype=dtype)
-            if not verdict.ok:
-                raise RuntimeError(f"{name} is wrong at {rows}x{cols}: {verdict.message}")
+            there = [cupy.asarray(each) for each in host]
+            for kernel in mine:
+                y = cupy.empty(family.result(rows, cols), dtype)
+                y.data.memset_async(0xFF, y.nbytes)
+                gpu.launch(kernel, *there, out=y)
+                verdict = family.compare(y.get(), *host, dtype=dtype)
+                if not verdict.ok:
+                    where = f"{kernel.name} is wrong at {rows}x{cols}"
+                    raise RuntimeError(f"{where}: {verdict.message}")
 
 
 def collect(

@@ -69,7 +69,8 @@ def paths(markup: str) -> list[str]:
 def test_a_frame_draws_every_sector_and_every_used_byte(stride, offset, size):
     model = coalescing.strided(stride * size, base=offset * size, size=size)
     frame = microscope.look(stride, offset, size, Counts(load_sectors=len(model.sectors)))
-    hatched, used, outlines = [d for d in paths(frame.markup) if d.endswith("z")]
+    spare, hatched, used, outlines = paths(frame.markup)[-4:]
+    assert spare.count("M") == 32 - len(model.sectors)
     assert hatched == outlines
     assert outlines.count("M") == len(model.sectors)
     widths = [float(width) for width in re.findall(r"h([\d.]+)v", used)]
