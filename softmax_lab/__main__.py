@@ -85,7 +85,7 @@ def _bench(options) -> int:
 
     session = bench.run(
         options.kernels,
-        options.shapes or bench.SHAPES,
+        options.shapes,
         options.dtype,
         repeats=bench.REPEATS if options.repeats is None else options.repeats,
         warm=options.warm,
@@ -106,12 +106,11 @@ def _launches(options) -> int:
 def _profile(options) -> int:
     from softmax_lab import profiler
 
-    shapes = options.shapes or profiler.SHAPES
-    if options.child:
-        profiler.child(options.kernels or list(registry.KERNELS), shapes, options.dtype)
+    if options.child:  # `profiler.command` names both
+        profiler.child(options.kernels, options.shapes, options.dtype)
         return 0
     session = profiler.run(
-        options.kernels, shapes, options.dtype, say=lambda line: print(line, flush=True)
+        options.kernels, options.shapes, options.dtype, say=lambda line: print(line, flush=True)
     )
     print(f"recorded in {session.save(options.publish)}")
     return 0
@@ -149,7 +148,7 @@ def _compile(options) -> int:
 
     kernels = [registry.get(name) for name in options.kernels or registry.KERNELS]
     capabilities = {arch: nvrtc.capability(arch) for arch in options.archs or nvrtc.ARCHS}
-    head = f"{'kernel':<20} {'arch':<7} {'registers':>9} {'shared [B]':>10} {'spills [B]':>10}"
+    head = f"{'kernel':<24} {'arch':<7} {'registers':>9} {'shared [B]':>10} {'spills [B]':>10}"
     spilled = False
     for kernel in kernels:
         for arch, capability in capabilities.items():
@@ -159,7 +158,7 @@ def _compile(options) -> int:
                 made = nvrtc.compile(kernel, arch, dtype)
                 spilled |= made.spill_bytes > 0
                 sizes = f"{made.registers:>9} {made.shared_bytes:>10} {made.spill_bytes:>10}"
-                print(*filter(None, [head, f"{kernel.name:<20} {arch:<7} {sizes}"]), sep="\n")
+                print(*filter(None, [head, f"{kernel.name:<24} {arch:<7} {sizes}"]), sep="\n")
                 head = ""  # printed once, and only when there is something below it
     return 1 if spilled else 0
 

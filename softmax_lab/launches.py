@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from softmax_lab import facts, gpu, provenance, records, stopwatch
+from softmax_lab import facts, gpu, provenance, records, registry, stopwatch
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.recordfile import Reading
 from softmax_lab.records import Session
@@ -67,7 +67,9 @@ def run(say: Callable[[str], None] = lambda line: None, plans: Sequence[Plan] = 
     for shape, group in groupby(plans, key=lambda plan: plan.shape):
         group = list(group)
         cupy.get_default_memory_pool().free_all_blocks()
-        pairs = stopwatch.buffers(*shape, "float32", max(plan.pairs for plan in group))
+        pairs = stopwatch.buffers(
+            registry.COPY.family, *shape, "float32", max(plan.pairs for plan in group)
+        )
         cupy.cuda.get_current_stream().synchronize()
         for plan in group:
             seconds = _series(plan, pairs[: plan.pairs])

@@ -9,7 +9,7 @@ from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
-from softmax_lab import cost, emulator, gpu, online, records, reference, registry, series
+from softmax_lab import cost, emulator, gpu, online, records, registry, series
 from softmax_lab.arguments import told
 from softmax_lab.counts import FIELDS, ZERO, Counts
 from softmax_lab.facts import ITEMSIZE, WARP
@@ -19,7 +19,7 @@ FORMS = ("executed", "textbook")
 
 
 def derive(name: str, *shape_or_arrays, form: str = "executed", dtype="float32") -> Counts:
-    """`Counts` in closed form, for sizes (rows, cols) or for one matrix (rows, cols).
+    """`Counts` in closed form, for sizes (rows, cols) or for the kernel's input arrays.
 
     `executed` is what the kernel does and equals `count` to the unit; `textbook` is the useful
     work, and leaves requests, sectors and branches unknown. Raises ValueError for an unknown
@@ -33,7 +33,7 @@ def derive(name: str, *shape_or_arrays, form: str = "executed", dtype="float32")
     if not getattr(kernel, form):
         raise ValueError(f"{kernel.name} has no closed form as {form}: count it")
     x = None
-    if len(shape_or_arrays) == 1:
+    if not _scalars(shape_or_arrays):
         x = shape_or_arrays[0]
         x = x if isinstance(x, np.ndarray) else x.get()  # CuPy's, copied to the host
         dtype = str(x.dtype)
@@ -53,7 +53,8 @@ def symbols(
     continuous data.
     """
     rows, cols, threads = sizes["rows"], sizes["cols"], kernel.threads_per_row
-    plain = {"M": rows, "N": cols, "B": kernel.block, "W": WARP, "E": ITEMSIZE[dtype]}
+    plain = {"M": rows, "N": cols, "W": WARP, "E": ITEMSIZE[dtype]}
+    plain |= {"B": kernel.block, "P": kernel.rows_per_block}
 
     @cache  # R and D walk over the whole matrix, and several formulas hold them
     def lookup(symbol: str) -> float:
@@ -191,8 +192,8 @@ def ledger(name: str, rows: int, cols: int, *, counted: bool = True, seed: int =
     count."""
     kernel = registry.get(name)
     sizes = kernel.sizes((rows, cols))
-    x = reference.inputs("normal", rows, cols, seed) if counted else None
-    given = (rows, cols) if x is None else (x,)
+    given = kernel.family.inputs("normal", rows, cols, seed) if counted else (rows, cols)
+    x = given[0] if counted else None
     values = symbols(kernel, sizes, x=x)
     phases = tuple((phase.name, cost.evaluate((phase,), values)) for phase in kernel.executed)
     try:
@@ -215,7 +216,7 @@ def ledger(name: str, rows: int, cols: int, *, counted: bool = True, seed: int =
 
 @lru_cache(maxsize=64)
 def _counted(name: str, rows: int, cols: int, seed: int) -> Counts:
-    return count(name, reference.inputs("normal", rows, cols, seed))
+    return count(name, *registry.get(name).family.inputs("normal", rows, cols, seed))
 
 
 def _sizes(kernel: Kernel, given: tuple) -> dict[str, int]:
@@ -223,6 +224,10 @@ def _sizes(kernel: Kernel, given: tuple) -> dict[str, int]:
     if any(hasattr(each, "__len__") for each in given):
         return kernel.check(*given)
     return kernel.sizes(given)
+
+
+def _scalars(given: tuple) -> bool:
+    return all(np.ndim(each) == 0 for each in given)
 
 
 def _textbook_only(counts: Counts) -> Counts:

@@ -13,8 +13,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from softmax_lab import roofline as model
 from softmax_lab.canvas import FONT, GRID, INK, LEVEL_INK, WASTE, canvas, inline
-from softmax_lab.facts import GPUS, ITEMSIZE
+from softmax_lab.facts import GPUS
 from softmax_lab.ledger import Ledger
+from softmax_lab.records import COPY
 from softmax_lab.svg import Svg
 from softmax_lab.units import MISSING, number, scaled
 
@@ -237,7 +238,7 @@ def of_ledger(book: Ledger) -> Svg:
     )
     roofs = [Roof("DRAM, data sheet", gpu.dram_bytes_per_s, gpu.source)] if gpu else []
     if run and run.copy_seconds:
-        copied = model.rate(_once(book), run.copy_seconds)
+        copied = model.rate(COPY.family.once(book.rows, book.cols), run.copy_seconds)
         roofs.append(Roof("copy kernel, measured", copied, "same size, same run", measured=True))
     return roofline(
         shown,
@@ -252,11 +253,11 @@ def of_ledger(book: Ledger) -> Svg:
 def traffic_of(book: Ledger) -> Svg:
     """Bytes moved at each level by one kernel at one shape.
 
-    At L1 the useful bytes are those that lanes ask for; further out, one read and one write of
-    the matrix.
+    At L1 the useful bytes are those that lanes ask for; further out, each input once and the
+    output once.
     """
     useful = {"L1": book.executed.load_useful_bytes + book.executed.store_useful_bytes}
-    useful |= dict.fromkeys(("L2", "DRAM"), _once(book))
+    useful |= dict.fromkeys(("L2", "DRAM"), book.kernel.family.once(book.rows, book.cols))
     derived = model.moved_bytes(book.executed)
     measured = model.moved_bytes(book.measured.counts) if book.measured else {}
     bars = [
@@ -281,7 +282,3 @@ def where(book: Ledger) -> str:
     about = run.provenance or run.counters_provenance
     machine = GPUS[run.gpu].name if run.gpu in GPUS else run.gpu
     return ", ".join(part for part in (f"{shape}; {machine}", about.get("date", "")) if part)
-
-
-def _once(book: Ledger) -> int:
-    return 2 * ITEMSIZE["float32"] * book.rows * book.cols

@@ -109,18 +109,7 @@ def compare(y, x, *, dtype="float32", terms: int | None = None) -> Verdict:
         )
     if x.size == 0:
         return Verdict(True, "nothing to compare")
-    want, got = softmax(x), y.astype(np.float64)
-    wrong_nan = np.isnan(want) != np.isnan(got)
-    if wrong_nan.any():
-        row, col = (int(i) for i in np.argwhere(wrong_nan)[0])
-        return Verdict(
-            False,
-            f"y[{row}, {col}] is {got[row, col]:g}, must be {want[row, col]:g}",
-            np.inf,
-            row,
-            col,
-        )
-    wide = x.astype(np.float64)
+    want, wide = softmax(x), x.astype(np.float64)
     with np.errstate(invalid="ignore"):
         depth = np.abs(wide - wide.max(axis=1, keepdims=True))
         summing = SUM_ERROR * np.sqrt(x.shape[1]) if terms is None else terms
@@ -129,13 +118,33 @@ def compare(y, x, *, dtype="float32", terms: int | None = None) -> Verdict:
             want * (units * UNIT["float32"] + (writing if writing != UNIT["float32"] else 0))
             + DENORMAL_ERROR
         )
-        error = np.where(np.isnan(want), 0, np.abs(got - want) / allowed)
-    row, col = (int(i) for i in np.unravel_index(np.argmax(error), error.shape))
-    worst = float(error[row, col])
+    return judged(y, want, allowed)
+
+
+def judged(y: np.ndarray, want: np.ndarray, allowed: np.ndarray) -> Verdict:
+    """The verdict on y (rows, cols) or (rows,) against `want`, each element within `allowed` of it.
+
+    What is not finite must be equal: NaN where NaN is wanted, infinities with their sign.
+    """
+    got = y.astype(np.float64)
+    odd = ~np.isfinite(want)
+    wrong = np.isnan(want) != np.isnan(got)
+    wrong |= odd & ~np.isnan(want) & (got != want)
+    if wrong.any():
+        at = tuple(int(i) for i in np.argwhere(wrong)[0])
+        return Verdict(False, f"y[{_spot(at)}] is {got[at]:g}, must be {want[at]:g}", np.inf, *at)
+    with np.errstate(invalid="ignore"):
+        error = np.where(odd, 0, np.abs(got - want) / allowed)
+    at = tuple(int(i) for i in np.unravel_index(np.argmax(error), error.shape))
+    worst = float(error[at])
     if worst <= 1:
-        return Verdict(True, f"largest error {worst:.2f} of what is allowed", worst, row, col)
-    here = f"y[{row}, {col}] is {got[row, col]:.9g}, must be {want[row, col]:.9g}"
-    return Verdict(False, f"{here}: {worst:.3g} times the error allowed", worst, row, col)
+        return Verdict(True, f"largest error {worst:.2f} of what is allowed", worst, *at)
+    here = f"y[{_spot(at)}] is {got[at]:.9g}, must be {want[at]:.9g}"
+    return Verdict(False, f"{here}: {worst:.3g} times the error allowed", worst, *at)
+
+
+def _spot(at: tuple[int, ...]) -> str:
+    return ", ".join(map(str, at))
 
 
 # ----------------------------------------------------------------------------------------- inputs

@@ -8,30 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from softmax_lab import cost, reference
+from softmax_lab import cost, gemv_cost, reference
 from softmax_lab.arguments import dtype_name, told, without_mask
-
-
-@dataclass(frozen=True)
-class Family:
-    """Kernels that compute one thing: their arguments in launch order, shape rule, test inputs and
-    oracle.
-
-    `arguments` names the parameters of the `__global__` function: input arrays, the output, then
-    sizes (int). `shape(*arrays)` gives the sizes by name and checks the arrays; `inputs` and
-    `oracle` are reference functions.
-    """
-
-    name: str
-    arguments: tuple[str, ...]
-    shape: Callable[..., dict[str, int]]
-    inputs: Callable[..., np.ndarray]
-    oracle: Callable[..., np.ndarray]
-
-    @property
-    def inputs_named(self) -> tuple[str, ...]:
-        """Names of the input arrays: the arguments before the output `y`."""
-        return self.arguments[: self.arguments.index("y")]
+from softmax_lab.families import GEMV, SIZE_LIMIT, SOFTMAX, Family, checked_sizes
 
 
 @dataclass(frozen=True)
@@ -144,53 +123,19 @@ def kernel_folder() -> Path:
     raise FileNotFoundError(f"no kernels folder in or beside {package}: reinstall softmax-lab")
 
 
-SIZE_LIMIT = 2**31
-"""Sizes are `int` in the kernels' signatures; offsets are `size_t`, so only a single size must stay
-below this."""
-
-
 SUM_LIMIT = 2**24
 """Terms one fp32 accumulator may take: 2^24 + 1 rounds back to 2^24."""
 
 
-def _rows_cols(x) -> dict[str, int]:
-    """Sizes of a packed (rows, cols) matrix. Raises ValueError for another shape or a size of 2^31
-    and more."""
-    shape = tuple(getattr(x, "shape", np.shape(x)))
-    if len(shape) != 2:
-        raise ValueError(
-            f"softmax kernels take one matrix (rows, cols), got an array of shape {shape}"
-        )
-    return checked_sizes(shape)
-
-
-def checked_sizes(shape) -> dict[str, int]:
-    """`{"rows": …, "cols": …}` from a shape. Raises TypeError for sizes that are not integers,
-    ValueError outside 0 ≤ size < 2^31."""
-    if len(shape) != 2:
-        got = ", ".join(map(told, shape)) or "none"
-        raise ValueError(f"a softmax shape is rows, cols; got {len(shape)}: {got}")
-    sizes = {}
-    for name, size in zip(("rows", "cols"), shape, strict=True):
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
-            raise TypeError(f"{name} must be an integer, got {told(size)}")
-        if not 0 <= size < SIZE_LIMIT:
-            raise ValueError(f"{name} must be in 0 … 2^31 - 1, got {size}")
-        sizes[name] = int(size)
-    return sizes
-
-
-SOFTMAX = Family(
-    name="softmax",
-    arguments=("x", "y", "rows", "cols"),
-    shape=_rows_cols,
-    inputs=reference.inputs,
-    oracle=reference.softmax,
-)
-
-
 def _thread_per_row(name: str, executed: tuple[cost.Phase, ...], title: str) -> Kernel:
     return Kernel(name, SOFTMAX, 128, 1, ("float32",), 75, executed, cost.ONLINE_TEXTBOOK, title)
+
+
+def _gemv(
+    stem: str, rows: int, threads: int, executed: tuple[cost.Phase, ...], title: str
+) -> Kernel:
+    name, textbook = f"{GEMV.name}/{stem}", gemv_cost.TEXTBOOK[threads]
+    return Kernel(name, GEMV, rows, threads, ("float32",), 75, executed, textbook, title)
 
 
 def _warp_per_row(name: str, executed: tuple[cost.Phase, ...], title: str) -> Kernel:
@@ -209,15 +154,29 @@ _ALL = (
         textbook=cost.NAIVE_TEXTBOOK,
         title="three passes",
     ),
+    Kernel(
+        name="naive_store",
+        family=SOFTMAX,
+        rows_per_block=32,
+        threads_per_row=1,
+        dtypes=("float32",),
+        requires=75,
+        executed=cost.NAIVE_STORE_EXECUTED,
+        textbook=cost.NAIVE_STORE_TEXTBOOK,
+        title="three passes, exponentials kept",
+    ),
     _thread_per_row("online", cost.ONLINE_EXECUTED["branch"], "online"),
     _thread_per_row("online_rescale", cost.ONLINE_EXECUTED["rescale"], "online, rescale then add"),
     _thread_per_row("online_branchfree", cost.ONLINE_EXECUTED["branchfree"], "online, branch-free"),
     _warp_per_row("warp", cost.WARP_EXECUTED["branch"], "one warp per row"),
     _warp_per_row("warp_rescale", cost.WARP_EXECUTED["rescale"], "one warp per row, as published"),
+    _gemv("row_per_thread", 128, 1, gemv_cost.EXECUTED["thread"], "GEMV, one thread per row"),
+    _gemv("row_per_warp", 4, 32, gemv_cost.EXECUTED["warp"], "GEMV, one warp per row"),
+    _gemv("row_per_warp_vec4", 4, 32, gemv_cost.EXECUTED["vec4"], "GEMV, one warp, four floats"),
 )
 
 KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in _ALL}
-"""Every kernel by name, in teaching order."""
+"""Every kernel by name, family by family, each in teaching order."""
 
 LADDER: tuple[Kernel, ...] = tuple(kernel for kernel in _ALL if kernel.family is SOFTMAX)
 """The softmax rungs in teaching order: a filter, not a second list."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from softmax_lab import registry
-from softmax_lab.facts import GPUS, ITEMSIZE
+from softmax_lab.facts import GPUS
 from softmax_lab.prose import Sentence, Table, say
-from softmax_lab.records import Measured
+from softmax_lab.records import COPY, Measured
 from softmax_lab.roofline import rate
 from softmax_lab.units import MISSING, apart, number, percent
 
@@ -20,8 +20,8 @@ def times(runs: Sequence[Measured | None]) -> Table | Sentence:
         return say("Time on a GPU: not measured yet.")
     rows = []
     for run in timed:
-        useful = 2 * ITEMSIZE[run.dtype] * run.rows * run.cols
-        share = run.copy_seconds / run.seconds if run.copy_seconds else None
+        useful = registry.get(run.kernel).family.once(run.rows, run.cols, run.dtype)
+        share = share_of_copy(run)
         low, median, high = apart(*(s * 1e6 for s in (run.p20, run.seconds, run.p80)))
         bandwidth = number(rate(useful, run.seconds) / 1e9)
         rows.append(
@@ -44,18 +44,43 @@ def times(runs: Sequence[Measured | None]) -> Table | Sentence:
 
 def against_copy(run: Measured | None) -> Sentence:
     """How a run compares with copying the same matrix."""
-    if run is None or not run.seconds or not run.copy_seconds:
+    share = share_of_copy(run)
+    if share is None:
         return say("Against the copy kernel: not measured yet.")
+    family = registry.get(run.kernel).family
+    once, copied = (each.once(run.rows, run.cols, run.dtype) for each in (family, COPY.family))
+    words = "On {rows} × {cols} the kernel took {mine:s} and copying the same matrix {copy:s}"
+    if once == copied:
+        words += (
+            ": it reaches **{share:%}** of the copy's rate, in other words it is {slower:×} slower."
+        )
+    else:
+        words += (
+            ". It has to move {once:B} and the copy {copied:B}, so it reaches **{share:%}** of the "
+            "copy's rate."
+        )
     return say(
-        "On {rows} × {cols} the kernel took {mine:s} and copying the same matrix {copy:s}: it "
-        "reaches **{share:%}** of the copy's rate, in other words it is {slower:×} slower.",
+        words,
+        once=once,
+        copied=copied,
         rows=run.rows,
         cols=run.cols,
         mine=run.seconds,
         copy=run.copy_seconds,
-        share=run.copy_seconds / run.seconds,
-        slower=run.seconds / run.copy_seconds,
+        share=share,
+        slower=1 / share,
     )
+
+
+def share_of_copy(run: Measured | None) -> float | None:
+    """The rate of useful bytes as a share of the copy kernel's; a kernel that reads and writes the
+    matrix once moves as many as the copy."""
+    if run is None or not run.seconds or not run.copy_seconds:
+        return None
+    mine, copys = (
+        each.family.once(run.rows, run.cols, run.dtype) for each in (registry.get(run.kernel), COPY)
+    )
+    return rate(mine, run.seconds) / rate(copys, run.copy_seconds)
 
 
 def provenance(run: Measured | None) -> Sentence:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -82,15 +83,43 @@ def grid(
     col: str,
 ) -> w.VBox:
     """Two sliders choose `frame(row, col)`, drawn now: a stack of stacks."""
-    if len(rows) * len(cols) > MAX_FRAMES:
-        raise ValueError(f"at most {MAX_FRAMES} frames, got {len(rows)} × {len(cols)}")
-    down, across = slider(rows, row), slider(cols, col)
-    inner = [stack([frame(r, c) for c in cols]) for r in rows]
-    for each in inner:
-        w.jslink((across, "index"), (each, "selected_index"))
-    outer = stack(inner)
-    w.jslink((down, "index"), (outer, "selected_index"))
-    return w.VBox([_bar(down, across), outer])
+    return panel({row: rows, col: cols}, frame)
+
+
+def panel(
+    axes: Mapping[str, Sequence[Any]],
+    frame: Callable[..., Frame],
+    *,
+    start: Mapping[str, Any] | None = None,
+) -> w.VBox:
+    """A slider for each of `axes`, by its name; together they choose `frame(value, …)`, drawn now.
+
+    `start` gives the values shown first, where they are not the first ones. Raises ValueError for
+    more frames than a page holds and for a start that is no value.
+    """
+    amount = math.prod(map(len, axes.values()))
+    if not 1 <= amount <= MAX_FRAMES:
+        sizes = " × ".join(str(len(values)) for values in axes.values())
+        raise ValueError(f"1 to {MAX_FRAMES} frames, got {sizes}")
+    first = {name: values[0] for name, values in axes.items()} | dict(start or {})
+    for name, value in first.items():
+        if name not in axes or value not in axes[name]:
+            raise ValueError(f"{name!r} cannot start at {value!r}")
+    sliders = {name: slider(values, name) for name, values in axes.items()}
+    places = {name: list(values).index(first[name]) for name, values in axes.items()}
+    for name, each in sliders.items():
+        each.index = places[name]
+
+    def level(names: Sequence[str], chosen: tuple) -> Frame:
+        if not names:
+            return frame(*chosen)
+        name, *rest = names
+        shown = stack([level(rest, (*chosen, value)) for value in axes[name]])
+        shown.selected_index = places[name]
+        w.jslink((sliders[name], "index"), (shown, "selected_index"))
+        return shown
+
+    return w.VBox([_bar(*sliders.values()), level(list(axes), ())])
 
 
 def predict(

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from pybtex.database import parse_file
 
-from softmax_lab import registry
+from softmax_lab import probe, registry
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "softmax_lab"
@@ -36,7 +36,10 @@ ORDER = (
     "replay",
     "roofline",
     "cost",
+    "gemv_cost",
     "reference",
+    "products",
+    "families",
     "registry",
     "fingerprint",
     "recordfile",
@@ -52,6 +55,7 @@ ORDER = (
     "launches",
     "profiler",
     "ledger",
+    "probe",
     "ops",
     "svg",
     "mathml",
@@ -66,11 +70,13 @@ ORDER = (
     "runs",
     "versus",
     "clock",
+    "access",
     "overhead",
     "floors",
     "clock_plots",
     "clock_frames",
     "lane_art",
+    "microscope",
     "shuffle_frames",
     "online_frames",
     "trace_frames",
@@ -84,12 +90,13 @@ ORDER = (
     "__main__",
 )
 VIEWS = set(
-    "svg mathml prose canvas plots frames runs findings tables widgets versus clock lane_art "
-    "shuffle_frames online_frames trace_frames hand steppers overhead floors clock_plots "
-    "clock_frames overflow overflow_frames".split()
+    "svg mathml prose canvas plots frames runs findings tables widgets versus clock access "
+    "lane_art microscope shuffle_frames online_frames trace_frames hand steppers overhead floors "
+    "clock_plots clock_frames overflow overflow_frames".split()
 )
 RUNS = {
     "emulator",
+    "probe",
     "nvrtc",
     "gpu",
     "stopwatch",
@@ -353,7 +360,7 @@ def test_a_second_list_is_seen():
 def test_registry_and_kernel_files_are_the_same_set():
     every = {**registry.KERNELS, **registry.EXHIBITS}
     registered = [kernel.path for kernel in every.values()]
-    assert sorted(registered) == kernel_files()
+    assert sorted([*registered, probe.path()]) == kernel_files()
 
 
 @pytest.mark.parametrize("path", kernel_files(), ids=name)

@@ -53,6 +53,8 @@ def test_what_cannot_leave_l2_is_labelled():
 def test_impossible_sizes_are_refused_in_words():
     with pytest.raises(ValueError, match="take 40 GB, the GPU has 8 GB free"):
         bench.pairs_for(40 * 10**9, 60 * MIB, 8 * 10**9)
+    with pytest.raises(ValueError, match="take 12 GB, the GPU has 8 GB free"):
+        bench.pairs_for(4 * 10**9, 60 * MIB, 8 * 10**9, held_bytes=12 * 10**9)
     with pytest.raises(ValueError, match="without elements"):
         bench.pairs_for(0, 60 * MIB, 8 * 10**9)
 
@@ -181,6 +183,17 @@ def test_a_warm_time_is_labelled():
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(256, 1024), (37, 101), (65536, 1)], ids=str)
+def test_a_family_with_other_arguments_is_timed_and_judged(peak, shape):
+    names = [name for name in KERNELS if name.startswith("gemv/")]
+    session = bench.run(names, [shape], repeats=3, warm=True)
+    assert [row.kernel for row in session.rows] == 2 * names
+    for row in session.rows:
+        if row.level == "DRAM":
+            assert KERNELS[row.kernel].family.once(*shape) / row.median_s <= peak
+
+
+@pytest.mark.gpu
 def test_two_runs_agree_though_the_first_had_to_compile():
     gpu._FUNCTIONS.clear()
     first, second = (bench.measure("naive", 2048, 512) for _ in range(2))
@@ -249,7 +262,7 @@ def test_a_graph_that_cannot_be_captured_leaves_a_working_stream():
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (250, 1001), (4096, 4096)], ids=str)
 @pytest.mark.parametrize("turns", bench.COPY_TURNS)
 def test_the_roof_copies(shape, turns):
-    x, y = stopwatch.buffers(*shape, "float32", 1)[0]
+    x, y = stopwatch.buffers(KERNELS["naive"].family, *shape, "float32", 1)[0]
     stopwatch.check_copy(stopwatch.copier(turns), x, y)
     assert np.array_equal(x.get(), y.get())
 

@@ -4,8 +4,10 @@ import pytest
 from softmax_lab.coalescing import (
     added_by_unrolling,
     request,
+    rows_on_boundary,
     strided,
     thread_per_row_sectors,
+    vectors_per_row_sectors,
     warp_per_row_sectors,
 )
 
@@ -86,6 +88,28 @@ def test_closed_form_of_a_warp_per_row_is_the_sum_of_requests(size):
                 mine = np.arange(first, min(first + 32, cols))
                 want += len(request((row * cols + mine) * size, size).sectors)
         assert warp_per_row_sectors(rows, cols, size) == want, (rows, cols)
+
+
+def test_closed_form_of_loads_of_four_is_the_sum_of_requests():
+    rng = np.random.default_rng(13)
+    shapes = [(m, n) for m in (1, 2, 5, 33) for n in (1, 3, 4, 8, 12, 127, 128, 130, 132, 1001)]
+    shapes += [tuple(int(v) for v in rng.integers(1, 300, 2)) for _ in range(40)]
+    for rows, cols in shapes:
+        want = vectors = 0
+        for row in range(rows):
+            start, at = 4 * row * cols, 0
+            if start % 16 == 0:
+                vectors += 1
+                for first in range(0, cols // 4, 32):
+                    mine = np.arange(first, min(first + 32, cols // 4))
+                    want += len(request(start + 16 * mine, 16).sectors)
+                at = cols // 4 * 4
+            for first in range(at, cols, 32):
+                mine = np.arange(first, min(first + 32, cols))
+                want += len(request(start + 4 * mine).sectors)
+        assert vectors_per_row_sectors(rows, cols) == want, (rows, cols)
+        assert rows_on_boundary(rows, cols, 16) == vectors, (rows, cols)
+    assert rows_on_boundary(0, 4, 16) == vectors_per_row_sectors(0, 4) == 0
 
 
 @pytest.mark.parametrize(

@@ -358,7 +358,7 @@ def test_sizes_beyond_an_int_are_refused_not_wrapped(shape):
 def test_out_is_checked_like_the_inputs():
     x = np.zeros((4, 6), "float32")
     for out, error, match in (
-        (np.zeros((6, 4), "float32"), ValueError, "shape of x"),
+        (np.zeros((6, 4), "float32"), ValueError, r"shape of the result, \(4, 6\)"),
         (np.zeros((4, 6)), TypeError, "out must be float32"),
         (np.zeros((6, 4), "float32").T, ValueError, "C-contiguous"),
         (x, ValueError, "overlaps x"),
@@ -432,81 +432,111 @@ def cupy():
     return pytest.importorskip("cupy")
 
 
-def check(y, x) -> None:
-    verdict = reference.compare(y.get(), x.get(), dtype=str(x.dtype))
+def check(y, x, *vectors, name="naive") -> None:
+    family = KERNELS[name].family
+    verdict = family.compare(y.get(), x.get(), *(v.get() for v in vectors), dtype=str(x.dtype))
     assert verdict.ok, verdict.message
+
+
+def given(cupy, name, rows, cols, kind="normal") -> list:
+    """Input arrays of a kernel on the device."""
+    return [cupy.asarray(each) for each in KERNELS[name].family.inputs(kind, rows, cols)]
+
+
+def poisoned(cupy, name, rows, cols):
+    """An output array of a kernel, full of NaN."""
+    y = cupy.empty(KERNELS[name].family.result(rows, cols), "float32")
+    stopwatch.poison(y)
+    return y
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_equal_the_oracle(cupy, name, shape):
-    for inputs in reference.INPUTS:
-        x = cupy.asarray(reference.inputs(inputs, *shape))
-        y = cupy.empty_like(x)
-        y.data.memset_async(0xFF, y.nbytes)
-        assert gpu.launch(name, x, out=y) is y
+    kernel = KERNELS[name]
+    for kind in kernel.family.kinds:
+        arrays = given(cupy, name, *shape, kind)
+        y = poisoned(cupy, name, *shape)
+        assert gpu.launch(name, *arrays, out=y) is y
         # A thread takes cols / threads steps of up to five roundings (difference, two in exp,
         # product, sum), and a tree follows; where they are biased, only the certain bound holds.
-        kernel = KERNELS[name]
         steps = -(-shape[1] // kernel.threads_per_row) + kernel.threads_per_row
-        terms = 5 * steps if inputs in reference.BIASED and shape[1] > 4096 else None
-        verdict = reference.compare(y.get(), x.get(), terms=terms)
-        assert verdict.ok, f"{inputs}: {verdict.message}"
+        terms = 5 * steps if kind in kernel.family.biased and shape[1] > 900 else None
+        verdict = kernel.family.compare(y.get(), *(a.get() for a in arrays), terms=terms)
+        assert verdict.ok, f"{kind}: {verdict.message}"
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", KERNELS)
 def test_numpy_goes_there_and_back(name):
-    x = reference.inputs("normal", 37, 100)
-    y = gpu.launch(name, x)
+    family = KERNELS[name].family
+    arrays = family.inputs("normal", 37, 100)
+    y = gpu.launch(name, *arrays)
     assert isinstance(y, np.ndarray)
-    assert reference.compare(y, x).ok
-    out = np.full_like(x, np.nan)
-    assert gpu.launch(name, x, out=out) is out
+    assert family.compare(y, *arrays).ok
+    out = np.full_like(y, np.nan)
+    assert gpu.launch(name, *arrays, out=out) is out
     assert np.array_equal(out, y)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", KERNELS)
 def test_results_repeat_to_the_bit(cupy, name):
-    x = cupy.asarray(reference.inputs("normal", 256, 1024))
-    first = gpu.launch(name, x).get().tobytes()
-    assert {gpu.launch(name, x).get().tobytes() for _ in range(20)} == {first}
+    arrays = given(cupy, name, 256, 1024)
+    first = gpu.launch(name, *arrays).get().tobytes()
+    assert {gpu.launch(name, *arrays).get().tobytes() for _ in range(20)} == {first}
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", KERNELS)
 def test_empty_matrices_leave_no_error_behind(cupy, name):
     for shape in ((0, 5), (5, 0), (0, 0)):
-        y = gpu.launch(name, cupy.empty(shape, "float32"))
-        assert (y.shape, y.dtype) == (shape, np.float32)
-    x = cupy.asarray(reference.inputs("normal", 3, 5))
-    check(gpu.launch(name, x), x)
+        arrays = given(cupy, name, *shape, "constant")
+        y = gpu.launch(name, *arrays)
+        assert (y.shape, y.dtype) == (KERNELS[name].family.result(*shape), np.float32)
+        out = poisoned(cupy, name, *shape)
+        for empty in (y, gpu.launch(name, *arrays, out=out)):
+            assert (empty.get() == 0).all()  # a sum of no terms
+    arrays = given(cupy, name, 3, 5)
+    check(gpu.launch(name, *arrays), *arrays, name=name)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", KERNELS)
 def test_views_that_are_not_packed_are_refused(cupy, name):
-    x = cupy.zeros((4, 6), "float32")
+    x, *vectors = given(cupy, name, 4, 6)
     for view in (x.T, x[:, 1:], x[::2], x[:, ::-1], cupy.broadcast_to(x[0], (3, 6))):
         with pytest.raises(ValueError, match="C-contiguous"):
-            gpu.launch(name, view)
+            gpu.launch(name, view, *vectors)
+    for k, vector in enumerate(vectors):
+        others = list(vectors)
+        others[k] = cupy.zeros(2 * vector.size, "float32")[::2]
+        assert vector.shape == others[k].shape
+        with pytest.raises(ValueError, match="C-contiguous"):
+            gpu.launch(name, x, *others)
+
+
+def shifted(cupy, array, by: int):
+    """The same values from `by` elements past a boundary on, still packed."""
+    buffer = cupy.zeros(array.size + by, "float32")
+    view = buffer[by : by + array.size].reshape(array.shape)
+    view[...] = array
+    return view
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", KERNELS)
 def test_packed_views_may_start_anywhere(cupy, name):
     for rows, cols in ((4, 32), (3, 33), (104, 1001)):
-        count = rows * cols
-        buffer = cupy.asarray(reference.inputs("normal", 1, count + 3).ravel())
-        results = cupy.zeros(count + 3, "float32")
-        for shift in (1, 2, 3):
-            x = buffer[shift : shift + count].reshape(rows, cols)
-            y = results[shift : shift + count].reshape(rows, cols)
-            check(gpu.launch(name, x, out=y), x)
-    fresh = cupy.asarray(reference.inputs("normal", 4, 32))
-    check(gpu.launch(name, fresh), fresh)
+        for shift in (1, 2, 3):  # each array at another distance from a boundary of 16 bytes
+            arrays = [
+                shifted(cupy, a, shift + k) for k, a in enumerate(given(cupy, name, rows, cols))
+            ]
+            y = shifted(cupy, poisoned(cupy, name, rows, cols), shift)
+            check(gpu.launch(name, *arrays, out=y), *arrays, name=name)
+    fresh = given(cupy, name, 4, 32)
+    check(gpu.launch(name, *fresh), *fresh, name=name)
 
 
 @pytest.mark.gpu
@@ -514,11 +544,13 @@ def test_packed_views_may_start_anywhere(cupy, name):
 def test_nothing_is_written_outside_the_output(cupy, name):
     rows, cols = 37, 101
     guard = 4096
-    buffer = cupy.asarray(np.full(rows * cols + 2 * guard, 7, "float32"))
-    x = cupy.asarray(reference.inputs("normal", rows, cols))
-    y = buffer[guard : guard + rows * cols].reshape(rows, cols)
-    check(gpu.launch(name, x, out=y), x)
-    around = np.concatenate([buffer[:guard].get(), buffer[guard + rows * cols :].get()])
+    shape = KERNELS[name].family.result(rows, cols)
+    size = int(np.prod(shape))
+    buffer = cupy.asarray(np.full(size + 2 * guard, 7, "float32"))
+    arrays = given(cupy, name, rows, cols)
+    y = buffer[guard : guard + size].reshape(shape)
+    check(gpu.launch(name, *arrays, out=y), *arrays, name=name)
+    around = np.concatenate([buffer[:guard].get(), buffer[guard + size :].get()])
     assert (around == 7).all()
 
 
@@ -526,37 +558,35 @@ def test_nothing_is_written_outside_the_output(cupy, name):
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_launch_follows_its_stream_and_does_not_wait(cupy, name):
     """x comes from a long kernel on the same non-blocking stream; nobody waits in between."""
-    long = cupy.asarray(reference.inputs("normal", 8, 1 << 20))
-    x, y = cupy.empty_like(long), cupy.empty_like(long)
+    long, *vectors = given(cupy, name, 8, 1 << 20)
+    x, y = cupy.empty_like(long), poisoned(cupy, name, 8, 1 << 20)
     for each in ("naive", name):
-        gpu.launch(each, cupy.asarray(reference.inputs("normal", 8, 8)))  # loaded before it counts
+        gpu.launch(each, *given(cupy, each, 8, 8))  # loaded before it counts
     cupy.cuda.Device().synchronize()
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
         gpu.launch("naive", long, out=x)
-        gpu.launch(name, x, out=y)
+        gpu.launch(name, x, *vectors, out=y)
         still_running = not stream.done
         stream.synchronize()
     assert still_running
-    check(y, x)
+    check(y, x, *vectors, name=name)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_launch_can_be_captured(cupy, name):
-    x = cupy.asarray(reference.inputs("normal", 130, 65))
-    y = cupy.empty_like(x)
-    y.data.memset_async(0xFF, y.nbytes)
+    arrays, y = given(cupy, name, 130, 65), poisoned(cupy, name, 130, 65)
     cupy.cuda.Device().synchronize()
     gpu._FUNCTIONS.clear()  # even a kernel that has to be loaded first
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
         stream.begin_capture()
-        gpu.launch(name, x, out=y)
+        gpu.launch(name, *arrays, out=y)
         graph = stream.end_capture()
         graph.launch(stream)
         stream.synchronize()
-    check(y, x)
+    check(y, *arrays, name=name)
 
 
 @pytest.mark.gpu
@@ -581,11 +611,12 @@ def test_offsets_beyond_two_to_the_31(cupy, name):
     free = cupy.cuda.runtime.memGetInfo()[0]
     if free < 2.2 * rows * cols * 4:
         pytest.skip(f"needs 19 GB of GPU memory, {free / 1e9:.0f} GB are free")
-    x, y = stopwatch.buffers(rows, cols, "float32", pairs=1)[0]
-    gpu.launch(name, x, out=y)
+    family = KERNELS[name].family
+    x, *vectors, y = stopwatch.buffers(family, rows, cols, "float32", pairs=1)[0]
+    gpu.launch(name, x, *vectors, out=y)
     for rows_there in (slice(0, 5), slice(rows // 2, rows // 2 + 5), slice(rows - 5, rows)):
-        check(y[rows_there], x[rows_there])
-    del x, y
+        check(y[rows_there], x[rows_there], *vectors, name=name)
+    del x, y, vectors
     cupy.get_default_memory_pool().free_all_blocks()
 
 

@@ -23,6 +23,33 @@ def without(name, x, *repairs):
     return emulator.launch(source, grid, block, arguments, kernel=kernel.symbol, count=False).y
 
 
+LOCALS = "const float power = expf(x[i] - max);\n        y[i] = power;\n        sum += power;"
+AS_WRITTEN = (
+    ("max = fmaxf(max, x[i]);", "if (x[i] > max) max = x[i];"),
+    (LOCALS, "y[i] = expf(x[i] - max);\n        sum += y[i];"),
+    ("y[i] = y[i] / total;", "y[i] /= total;"),
+)
+
+
+@pytest.mark.parametrize("kind", ["normal", "rising", "falling", "constant"])
+def test_what_the_first_published_version_asks_for_as_written(kind):
+    # Worklog section 2: 20MN bytes as compiled; y read again in the sum and x at each rise without
+    # locals, 24MN + 4R.
+    x = reference.inputs(kind, 37, 100)
+    rises = sum(int((np.diff(np.maximum.accumulate(r)) > 0).sum()) + 1 for r in x)
+    kernel = KERNELS["naive_store"]
+    text = kernel.path.read_text()
+    for old, new in AS_WRITTEN:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    source = Source(text, kernel.path.name, kernel.path.parent)
+    grid, block = kernel.geometry(len(x))
+    run = emulator.launch(source, grid, block, (x, Out(x.shape), *x.shape), kernel=kernel.symbol)
+    assert reference.compare(run.y, x).ok
+    assert run.counts.bytes == 24 * x.size + 4 * rises
+    assert emulator.run(kernel, x).counts.bytes == 20 * x.size
+
+
 def row(cols, *masked):
     x = reference.inputs("normal", 1, cols)
     x[0, list(masked)] = -np.inf

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from softmax_lab import registry
+from softmax_lab import families, registry
 from softmax_lab.registry import EXHIBITS, KERNELS, LADDER
 
 
@@ -46,10 +46,10 @@ def test_get_names_the_kernels():
 
 
 def test_sizes_are_checked():
-    assert registry.checked_sizes((np.int64(3), 4)) == {"rows": 3, "cols": 4}
+    assert families.checked_sizes((np.int64(3), 4)) == {"rows": 3, "cols": 4}
     for bad in ((3.0, 4), ("3", 4), (True, 4)):
         with pytest.raises(TypeError, match="rows must be an integer"):
-            registry.checked_sizes(bad)
+            families.checked_sizes(bad)
     with pytest.raises(ValueError, match=r"one matrix \(rows, cols\)"):
         registry.SOFTMAX.shape(np.zeros(3))
 
@@ -70,6 +70,26 @@ def test_a_launch_is_checked_before_it_is_made():
             naive.check(x)
     with pytest.raises(TypeError, match=r"takes x, got 2: ndarray of shape .*, 7"):
         naive.check(np.zeros((3, 4), "f4"), 7)
+
+
+def test_a_matrix_and_a_vector_must_fit():
+    gemv, A = KERNELS["gemv/row_per_warp"], np.zeros((3, 4), "f4")
+    assert gemv.check(A, np.zeros(4, "f4")) == {"rows": 3, "cols": 4}
+    assert gemv.family.extents(3, 4) == {"A": (3, 4), "x": (4,), "y": (3,)}
+    assert gemv.family.once(1000, 500) == 2_006_000  # R01
+    for arrays, error, message in (
+        ((A,), TypeError, "gemv/row_per_warp takes A, x, got 1: ndarray"),
+        (
+            (A, np.zeros(3, "f4")),
+            ValueError,
+            r"A \(rows, cols\) and x \(cols\), got shapes \(3, 4\)",
+        ),
+        ((A, np.zeros((4, 1), "f4")), ValueError, r"got shapes \(3, 4\) and \(4, 1\)"),
+        ((A, np.zeros(4)), TypeError, "x must be float32, got float64"),
+        ((A, np.zeros(8, "f4")[::2]), ValueError, "x must be C-contiguous"),
+    ):
+        with pytest.raises(error, match=message):
+            gemv.check(*arrays)
 
 
 def test_rows_longer_than_a_sum_can_take_are_refused():
@@ -111,11 +131,11 @@ def test_another_dtype_is_refused_by_name(dtype, got):
 def test_the_kernels_of_a_run_are_checked_before_it():
     every = list(KERNELS.values())
     assert registry.chosen(None) == every
-    assert registry.chosen(["warp", KERNELS["naive"], "warp"]) == [every[4], every[0]]
+    named = registry.chosen(["warp", KERNELS["naive"], "warp"])
+    assert [kernel.name for kernel in named] == ["warp", "naive"]
     long = [(1, 4), (1, 2**24 + 1)]
-    assert [kernel.threads_per_row for kernel in registry.chosen(None, np.float32, long)] == [
-        32
-    ] * 2
+    fit = registry.chosen(None, np.float32, long)
+    assert {kernel.threads_per_row for kernel in fit} == {32}
     for arguments, match in (
         ((["naive", "nope"],), "no kernel 'nope'"),
         ((["naive"], "float32", long), "naive takes rows of up to 16777216"),
