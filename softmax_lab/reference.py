@@ -49,13 +49,14 @@ def unshifted(x) -> np.ndarray:
 @dataclass(frozen=True)
 class Verdict:
     """The checker's answer: `worst` is the largest error in units of what is allowed, at `row`,
-    `col`."""
+    `col`; `allowed` is what is allowed there, relative to the result."""
 
     ok: bool
     message: str
     worst: float = 0.0
     row: int | None = None
     col: int | None = None
+    allowed: float | None = None
 
 
 def compare(y, x, *, dtype: str = "float32", terms: int | None = None) -> Verdict:
@@ -98,7 +99,9 @@ def compare(y, x, *, dtype: str = "float32", terms: int | None = None) -> Verdic
     row, col = (int(i) for i in np.unravel_index(np.argmax(error), error.shape))
     worst = float(error[row, col])
     if worst <= 1:
-        return Verdict(True, f"largest error {worst:.2f} of what is allowed", worst, row, col)
+        limit = float(allowed[row, col] / want[row, col]) if want[row, col] > 0 else None
+        said = f"largest error {worst:.2f} of what is allowed"
+        return Verdict(True, said, worst, row, col, limit)
     here = f"y[{row}, {col}] is {got[row, col]:.9g}, must be {want[row, col]:.9g}"
     return Verdict(False, f"{here}: {worst:.3g} times the error allowed", worst, row, col)
 

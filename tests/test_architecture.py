@@ -52,15 +52,18 @@ ORDER = (
     "svg",
     "prose",
     "canvas",
-    "canvas",
+    "runs",
+    "roof_chart",
     "plots",
     "frames",
-    "runs",
     "findings",
     "tables",
-    "runs",
     "versus",
     "clock",
+    "machine",
+    "caches",
+    "pace",
+    "waits",
     "lane_art",
     "shuffle_frames",
     "online_frames",
@@ -73,8 +76,8 @@ ORDER = (
     "__main__",
 )
 VIEWS = set(
-    "svg prose canvas plots frames runs findings tables widgets versus clock lane_art "
-    "shuffle_frames online_frames trace_frames hand steppers".split()
+    "svg prose canvas roof_chart plots frames runs findings tables widgets versus clock lane_art "
+    "machine caches pace waits shuffle_frames online_frames trace_frames hand steppers".split()
 )
 RUNS = {"emulator", "nvrtc", "gpu", "stopwatch", "bench", "profiler"}  # what launches or measures
 VERBS = {"count", "measure", "launch"}  # the ledger's functions that do
