@@ -85,6 +85,20 @@ def thread_per_row_sectors(rows: int, cols: int, size: int = 4) -> int:
     return full * one_warp(WARP) + (one_warp(tail) if tail else 0)
 
 
+def share_of_steps_with_a_new_sector(cols: int, size: int = 4) -> float:
+    """Share (0 to 1) of the steps along packed rows of `cols` elements, one row a lane, at which
+    some lane of a warp enters a sector that it has not read from.
+
+    Rows of a whole number of sectors let all lanes enter theirs together; of other rows each lane
+    does so at its own step. Raises ValueError for rows without elements.
+    """
+    if cols < 1:
+        raise ValueError(f"a row has 1 element or more, got {cols}")
+    place = (np.arange(WARP)[:, None] * cols + np.arange(cols)) * size % SECTOR
+    # All lanes enter one at the first step, lane 0 at a sector's first byte.
+    return float((place == 0).any(axis=0).mean())
+
+
 def warp_per_row_sectors(rows: int, cols: int, size: int = 4) -> int:
     """Sectors of one pass over a packed (rows, cols) matrix when 32 neighbouring lanes walk a row,
     in closed form.

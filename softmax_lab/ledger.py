@@ -12,7 +12,9 @@ import numpy as np
 from softmax_lab import cost, emulator, gpu, online, records, registry, series
 from softmax_lab.arguments import told
 from softmax_lab.counts import FIELDS, ZERO, Counts
-from softmax_lab.facts import ITEMSIZE, WARP
+from softmax_lab.facts import GPUS, ITEMSIZE, WARP
+from softmax_lab.fingerprint import fingerprint
+from softmax_lab.nvrtc import Compiled, ToolkitError, arch_for
 from softmax_lab.registry import Kernel
 
 FORMS = ("executed", "textbook")
@@ -144,10 +146,10 @@ def launch(name: str, *arrays, device: str = "auto"):
 @dataclass(frozen=True)
 class Ledger:
     """One kernel at one shape, in columns that subtract. `measured` is None where nothing is
-    recorded.
+    recorded, `compiled` where there is no compiler; the reason is in `not_…`.
 
     `matrix` is the data that were counted: R and D in the derived columns are theirs, or expected
-    values where nothing was counted.
+    values where nothing was counted. `compiled` is for the architecture of the GPU that measured.
     """
 
     kernel: Kernel
@@ -159,6 +161,8 @@ class Ledger:
     counted: Counts | None
     measured: records.Measured | None
     not_measured: str = ""
+    compiled: Compiled | None = None
+    not_compiled: str = ""
     matrix: np.ndarray | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -188,8 +192,11 @@ class Ledger:
 
 
 def ledger(name: str, rows: int, cols: int, *, counted: bool = True, seed: int = 0) -> Ledger:
-    """Derive, count and measure one kernel at (rows, cols), on standard normal data for the
-    count."""
+    """Derive, count, compile and measure one kernel at (rows, cols), on standard normal data for
+    the count.
+
+    Raises SpillError for a kernel that keeps values in local memory for want of registers.
+    """
     kernel = registry.get(name)
     sizes = kernel.sizes((rows, cols))
     given = kernel.family.inputs("normal", rows, cols, seed) if counted else (rows, cols)
@@ -200,6 +207,10 @@ def ledger(name: str, rows: int, cols: int, *, counted: bool = True, seed: int =
         measured, why = measure(name, rows, cols), ""
     except LookupError as missing:
         measured, why = None, str(missing)
+    try:
+        compiled, no_compiler = _compiled(kernel.name, _architecture(kernel, measured)), ""
+    except ToolkitError as missing:
+        compiled, no_compiler = None, str(missing)
     return Ledger(
         kernel=kernel,
         rows=rows,
@@ -210,6 +221,8 @@ def ledger(name: str, rows: int, cols: int, *, counted: bool = True, seed: int =
         counted=_counted(name, rows, cols, seed) if counted else None,
         measured=measured,
         not_measured=why,
+        compiled=compiled,
+        not_compiled=no_compiler,
         matrix=x,
     )
 
@@ -217,6 +230,22 @@ def ledger(name: str, rows: int, cols: int, *, counted: bool = True, seed: int =
 @lru_cache(maxsize=64)
 def _counted(name: str, rows: int, cols: int, seed: int) -> Counts:
     return count(name, *registry.get(name).family.inputs("normal", rows, cols, seed))
+
+
+def _architecture(kernel: Kernel, measured: records.Measured | None) -> str:
+    """What to compile for: the GPU that measured where we know it, else that of our records."""
+    known = GPUS.get(measured.gpu if measured else "") or GPUS["nvidia-h200"]
+    return arch_for(max(known.compute_capability, kernel.requires))
+
+
+def _compiled(name: str, arch: str) -> Compiled:
+    return _compiled_once(name, arch, fingerprint(name))
+
+
+@lru_cache(maxsize=64)
+def _compiled_once(name: str, arch: str, _source: str) -> Compiled:
+    """`_source` is the fingerprint: a file that was edited is compiled again."""
+    return gpu.compile(name, arch).checked()
 
 
 def _sizes(kernel: Kernel, given: tuple) -> dict[str, int]:

@@ -42,7 +42,7 @@ class Compiled:
 
     `shared_bytes` [B a block] is static shared memory, `spill_bytes` [B a thread] stores and loads
     together, `stack_bytes` [B a thread] the stack frame (arrays indexed at run time live there
-    without being spills).
+    without being spills). `compiler` names what made it, such as "NVRTC 12.9".
     """
 
     name: str
@@ -53,6 +53,7 @@ class Compiled:
     spill_bytes: int
     stack_bytes: int
     log: str
+    compiler: str
 
     def checked(self) -> Compiled:
         """Itself. Raises SpillError when registers were spilled."""
@@ -103,7 +104,7 @@ def compile_source(
         raise CompileError(f"{symbol} does not compile for {arch}:\n{log}") from None
     finally:
         library.destroyProgram(program)
-    return Compiled(symbol, arch, cubin, *resources(log, symbol), log)
+    return Compiled(symbol, arch, cubin, *resources(log, symbol), log, f"NVRTC {version()}")
 
 
 def _in_utf8(place: Path) -> str:

@@ -41,6 +41,7 @@ class Table:
     """A table with units in its heads, numbers to the right; cells know the marks of `Sentence`.
 
     `numeric` columns are set flush right; `total` sets the last row apart; `note` stands below.
+    `groups` are headings inside the table, each with the index (1 or more) of the row below it.
     """
 
     heads: tuple[str, ...]
@@ -48,6 +49,7 @@ class Table:
     numeric: frozenset[int] = frozenset()
     total: bool = False
     note: str = ""
+    groups: tuple[tuple[int, str], ...] = ()
 
     def __post_init__(self):
         wrong = [row for row in self.rows if len(row) != len(self.heads)]
@@ -63,7 +65,11 @@ class Table:
             for i, head in enumerate(self.heads)
         )
         body = []
+        headings = dict(self.groups)
         for k, row in enumerate(self.rows):
+            if k in headings:
+                head = f'<th scope="rowgroup" colspan="{len(self.heads)}">{html(headings[k])}</th>'
+                body.append(f'</tbody><tbody><tr class="group">{head}</tr>')
             cells = "".join(
                 f"<td{self._class(i)}>{html(cell)}</td>" for i, cell in enumerate(row) if i
             )
@@ -77,12 +83,14 @@ class Table:
 
     def _repr_markdown_(self) -> str:
         rule = ["---:" if i in self.numeric else "---" for i in range(len(self.heads))]
-        lines = ["| " + " | ".join(cells) + " |" for cells in (self.heads, rule, *self.rows)]
+        lines = [
+            "| " + " | ".join(cells) + " |" for cells in (self.heads, rule, *self._lines("**{}**"))
+        ]
         text = "\n".join(lines) + (f"\n\n{self.note}" if self.note else "")
         return text.replace("\\(", "$").replace("\\)", "$")
 
     def __str__(self) -> str:
-        grid = [[plain(cell) for cell in row] for row in (self.heads, *self.rows)]
+        grid = [[plain(cell) for cell in row] for row in (self.heads, *self._lines("{}"))]
         widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
         lines = [
             "  ".join(
@@ -94,6 +102,13 @@ class Table:
         return "\n".join(line.rstrip() for line in [*lines, plain(self.note)] if line)
 
     __repr__ = __str__
+
+    def _lines(self, heading: str) -> list[tuple[str, ...]]:
+        """Rows and headings in order, a heading as a row with one cell filled."""
+        found, empty = list(self.rows), ("",) * (len(self.heads) - 1)
+        for at, words in sorted(self.groups, reverse=True):
+            found.insert(at, (heading.format(words), *empty))
+        return found
 
     def _class(self, column: int) -> str:
         return ' class="num"' if column in self.numeric else ""

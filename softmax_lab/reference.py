@@ -81,13 +81,14 @@ def edge(holds: Callable[[np.float32], bool], good: float, bad: float) -> tuple[
 @dataclass(frozen=True)
 class Verdict:
     """The checker's answer: `worst` is the largest error in units of what is allowed, at `row`,
-    `col`."""
+    `col`; `allowed` is what is allowed there, relative to the result."""
 
     ok: bool
     message: str
     worst: float = 0.0
     row: int | None = None
     col: int | None = None
+    allowed: float | None = None
 
 
 def compare(y, x, *, dtype="float32", terms: int | None = None) -> Verdict:
@@ -138,7 +139,9 @@ def judged(y: np.ndarray, want: np.ndarray, allowed: np.ndarray) -> Verdict:
     at = tuple(int(i) for i in np.unravel_index(np.argmax(error), error.shape))
     worst = float(error[at])
     if worst <= 1:
-        return Verdict(True, f"largest error {worst:.2f} of what is allowed", worst, *at)
+        limit = float(allowed[at] / want[at]) if want[at] > 0 else None
+        said = f"largest error {worst:.2f} of what is allowed"
+        return Verdict(True, said, worst, *at, allowed=limit)
     here = f"y[{_spot(at)}] is {got[at]:.9g}, must be {want[at]:.9g}"
     return Verdict(False, f"{here}: {worst:.3g} times the error allowed", worst, *at)
 

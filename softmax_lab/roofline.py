@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from softmax_lab.counts import Counts
-from softmax_lab.facts import MULTIPROCESSORS, SECTOR, WARP, gpu_for
+from softmax_lab.facts import L1_BYTES_A_CLOCK, MULTIPROCESSORS, SECTOR, WARP, gpu_for
 
 LEVELS = ("L1", "L2", "DRAM")  # from the multiprocessor outwards
 
@@ -131,6 +131,20 @@ def occupancy(
         limits["launch"] = math.ceil(blocks_there_are)
     fit = min(limits.values())
     return Occupancy(fit, fit * warps, chip.warps, limits)
+
+
+def registers_for_all(compute_capability: int) -> int:
+    """Most registers of a thread with which all of a multiprocessor's places for warps can be
+    taken."""
+    chip = MULTIPROCESSORS[compute_capability]
+    of_a_warp = chip.registers // chip.warps
+    return of_a_warp // chip.register_portion * chip.register_portion // WARP
+
+
+def l1_bandwidth(multiprocessors: int, clock: float) -> float:
+    """Bytes a second [B/s] that the L1 caches hand over together at most, at `clock` [Hz]."""
+    _positive(multiprocessors=multiprocessors, clock=clock)
+    return L1_BYTES_A_CLOCK * multiprocessors * clock
 
 
 def bytes_in_flight(warps: int, loads: int, size: int = 4, multiprocessors: int = 1) -> int:

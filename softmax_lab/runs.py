@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from softmax_lab import registry
 from softmax_lab.facts import GPUS
-from softmax_lab.prose import Sentence, Table, say
+from softmax_lab.prose import Sentence, Table, names, say
 from softmax_lab.records import COPY, Measured
-from softmax_lab.roofline import rate
+from softmax_lab.roofline import occupancy, rate, registers_for_all
 from softmax_lab.units import MISSING, apart, number, percent
 
 
@@ -38,7 +39,7 @@ def times(runs: Sequence[Measured | None]) -> Table | Sentence:
         heads,
         tuple(rows),
         frozenset({1, 2, 3, 4}),
-        note=f"{timed[0].dtype}; {provenance(timed[0])}",
+        note=f"{timed[0].dtype}; {provenance(*timed)}",
     )
 
 
@@ -83,33 +84,67 @@ def share_of_copy(run: Measured | None) -> float | None:
     return rate(mine, run.seconds) / rate(copys, run.copy_seconds)
 
 
-def provenance(run: Measured | None) -> Sentence:
-    """Machine, date and software of a recorded run, as one line."""
-    if run is None:
-        return Sentence(f"Machine and date: {MISSING}.", source=True)
-    return Sentence(
-        ", ".join(about(run.gpu, run.provenance or run.counters_provenance)) + ".", source=True
-    )
+def provenance(*runs: Measured | None, of: Sequence[str] = ("times",)) -> Sentence:
+    """Machine, date and software of every run behind the times, the counters or both of `runs`."""
+    return Sentence((origin(runs, of) or f"Machine and date: {MISSING}") + ".", source=True)
+
+
+def origin(runs: Sequence[Measured | None], of: Sequence[str], brief: bool = False) -> str:
+    """The recorded runs that gave `of`, "times" or "counters" or both, each once; "" where none
+    did. Of several it says which gave what. `brief` leaves the software out."""
+    found: dict[tuple[str, ...], dict[str, dict[str, None]]] = {}
+    for run in filter(None, runs):
+        gave = {"times": run.provenance if run.seconds else {}, "counters": run.counters_provenance}
+        for kind in of:
+            if gave[kind]:
+                machine, date, *software = about(run.gpu, gave[kind])
+                where = (machine, *(() if brief else software))
+                found.setdefault(where, {}).setdefault(date, {})[kind] = None
+    several = sum(map(len, found.values())) > 1
+    parts = []
+    for (machine, *software), dates in found.items():
+        when = (
+            f"{names(list(kinds))} of {date}" if several else date for date, kinds in dates.items()
+        )
+        parts.append(", ".join((machine, *when, *software)))
+    return "; ".join(parts)
 
 
 def resources(name: str, compile_for: Callable[..., Any], archs: Sequence[str]) -> Table | Sentence:
-    """Registers, shared memory and spills as `compile_for(kernel, arch=…)` (`gpu.compile`) reports.
+    """Registers, shared memory and spills as `compile_for(kernel, arch=…)` (`gpu.compile`) reports,
+    beside what a multiprocessor has room for.
 
     It needs no GPU. Where there is no compiler the table says why instead.
     """
     kernel = registry.get(name)
-    rows = []
+    rows, compilers = [], {}
     try:
         for arch in archs:
             made = compile_for(kernel, arch=arch)
-            rows.append(
-                (arch, *(number(n) for n in (made.registers, made.shared_bytes, made.spill_bytes)))
-            )
+            cc = int(arch.removeprefix("sm_"))
+            room = occupancy(cc, kernel.block, made.registers, made.shared_bytes)
+            compilers[made.compiler] = True
+            cells = (made.registers, registers_for_all(cc), made.shared_bytes, made.spill_bytes)
+            fit = f"{number(room.warps)} of {number(room.most_warps)}"
+            rows.append((arch, *map(number, cells), fit, names(room.limited_by)))
     except (RuntimeError, ImportError, OSError) as why:
         return Sentence(f"Registers and spills need NVRTC, CUDA's run-time compiler: {why}")
-    heads = ("architecture", "registers", "shared memory [B]", "spills [B]")
-    note = "Registers and spills of a thread, shared memory of a block."
-    return Table(heads, tuple(rows), frozenset({1, 2, 3}), note=note)
+    heads = (
+        *("architecture", "registers", "most for all warps", "shared memory [B]", "spills [B]"),
+        *("warps that fit", "limit"),
+    )
+    note = (
+        f"Compiled by {names(list(compilers))} when this page was built. Registers and spills of a "
+        "thread, shared memory of a block; warps of a multiprocessor."
+    )
+    return Table(heads, tuple(rows), frozenset({1, 2, 3, 4, 5}), note=note)
+
+
+def sm_clock(run: Measured) -> float | None:
+    """The highest clock of the multiprocessors [Hz] that was seen in the run that timed, None where
+    nobody noted it."""
+    seen = re.search(r"SM (?:\d+–)?(\d+) MHz", run.provenance.get("clocks seen", ""))
+    return int(seen[1]) * 1e6 if seen else None
 
 
 def shape(rows: int, cols: int) -> str:
@@ -121,4 +156,4 @@ def about(slug: str, facts: Mapping[str, str]) -> list[str]:
     """Machine, date and software of a run, as parts of a line."""
     machine = facts.get("GPU") or (GPUS[slug].name if slug in GPUS else slug)
     rest = [f"{key} {facts[key]}" for key in ("driver", "CUDA", "NVRTC") if facts.get(key)]
-    return [machine, *([facts["date"]] if facts.get("date") else []), *rest]
+    return [machine, facts.get("date") or "date unknown", *rest]

@@ -61,13 +61,12 @@ ORDER = (
     "mathml",
     "prose",
     "canvas",
-    "canvas",
+    "runs",
+    "roof_chart",
     "plots",
     "frames",
-    "runs",
     "findings",
     "tables",
-    "runs",
     "versus",
     "clock",
     "access",
@@ -75,6 +74,10 @@ ORDER = (
     "floors",
     "clock_plots",
     "clock_frames",
+    "machine",
+    "caches",
+    "pace",
+    "waits",
     "lane_art",
     "microscope",
     "shuffle_frames",
@@ -90,9 +93,10 @@ ORDER = (
     "__main__",
 )
 VIEWS = set(
-    "svg mathml prose canvas plots frames runs findings tables widgets versus clock access "
-    "lane_art microscope shuffle_frames online_frames trace_frames hand steppers overhead floors "
-    "clock_plots clock_frames overflow overflow_frames".split()
+    "svg mathml prose canvas roof_chart plots frames runs findings tables widgets versus clock "
+    "access machine caches pace waits lane_art microscope shuffle_frames online_frames "
+    "trace_frames hand steppers overhead floors clock_plots clock_frames overflow "
+    "overflow_frames".split()
 )
 RUNS = {
     "emulator",

@@ -5,6 +5,7 @@ from softmax_lab.coalescing import (
     added_by_unrolling,
     request,
     rows_on_boundary,
+    share_of_steps_with_a_new_sector,
     strided,
     thread_per_row_sectors,
     vectors_per_row_sectors,
@@ -144,3 +145,18 @@ def test_lanes_that_leave_an_unrolled_loop_early_split_requests(cols, unroll):
 
 def test_no_row_makes_no_request():
     assert added_by_unrolling(0, 5, 4) == added_by_unrolling(5, 0, 4) == (0, 0)
+
+
+@pytest.mark.parametrize("cols", [1, 3, 7, 8, 12, 33, 100, 1001, 1024])
+def test_steps_at_which_a_lane_enters_a_sector(cols):
+    entered = 0
+    for i in range(cols):
+        sectors = {(lane, (lane * cols + i) * 4 // 32) for lane in range(32)}
+        before = {(lane, (lane * cols + k) * 4 // 32) for lane in range(32) for k in range(i)}
+        entered += bool(sectors - before)
+    assert share_of_steps_with_a_new_sector(cols) == pytest.approx(entered / cols)
+
+
+def test_a_row_without_elements_has_no_steps():
+    with pytest.raises(ValueError, match="got 0"):
+        share_of_steps_with_a_new_sector(0)

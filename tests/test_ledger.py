@@ -1,10 +1,14 @@
 """derive, count and measure agree: the promise of the book, on every kernel that is registered."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from softmax_lab import KERNELS, count, derive, emulator, launch, measure, reference
+from softmax_lab import KERNELS, count, derive, emulator, gpu, launch, measure, reference
+from softmax_lab import ledger as verbs
 from softmax_lab.ledger import ledger
+from softmax_lab.nvrtc import Compiled
 
 PROTOTYPE_SHAPES = [
     (64, 64),
@@ -191,3 +195,53 @@ def test_launch_refuses_nonsense():
         launch("naive", np.zeros((4, 4), "f4").T[::2], device="cpu")
     with pytest.raises(ValueError, match="matrix"):
         launch("naive", np.zeros(4, "f4"), device="cpu")
+
+
+# ------------------------------------------------------------------------------ as compiled
+
+
+def made_by(compile, monkeypatch):
+    """The ledger of `naive` when the compiler is `compile(name, arch)`."""
+    monkeypatch.setattr(gpu, "compile", compile)
+    verbs._compiled_once.cache_clear()
+    try:
+        return ledger("naive", 256, 1024, counted=False)
+    finally:
+        verbs._compiled_once.cache_clear()
+
+
+def answer(spills: int):
+    return lambda name, arch: Compiled(name, arch, b"", 30, 0, spills, 0, "", "NVRTC 1.2")
+
+
+def test_a_ledger_holds_what_the_compiler_made_for_the_gpu_that_measured(monkeypatch):
+    page = made_by(answer(0), monkeypatch)
+    assert page.measured.gpu == "nvidia-h200"
+    assert (page.compiled.arch, page.compiled.registers) == ("sm_90", 30)
+    assert page.compiled.compiler == "NVRTC 1.2"
+
+
+def test_a_spill_fails_the_ledger(monkeypatch):
+    with pytest.raises(gpu.SpillError, match="naive for sm_90 spills 8 bytes a thread"):
+        made_by(answer(8), monkeypatch)
+
+
+def test_a_ledger_without_a_compiler_says_why(monkeypatch):
+    def missing(name, arch):
+        raise gpu.ToolkitError("pip install a compiler")
+
+    page = made_by(missing, monkeypatch)
+    assert page.compiled is None
+    assert page.not_compiled == "pip install a compiler"
+    assert page.measured is not None
+
+
+@pytest.mark.parametrize(
+    ("slug", "arch"), [("tesla-t4", "sm_75"), ("nvidia-l4", "sm_89"), ("some-gpu", "sm_90")]
+)
+def test_the_architecture_is_that_of_the_gpu_that_measured(slug, arch):
+    run = measure("naive", 256, 1024)
+    elsewhere = replace(run, gpu=slug)
+    assert verbs._architecture(KERNELS["naive"], elsewhere) == arch
+    newer = replace(KERNELS["naive"], requires=100)
+    assert verbs._architecture(newer, None) == "sm_100"

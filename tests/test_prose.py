@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
@@ -68,6 +69,23 @@ def test_table_as_text():
         "A note.",
     ]
     assert "| phase | form | bytes [B] |\n| --- | --- | ---: |" in table()._repr_markdown_()
+
+
+def test_a_heading_inside_a_table_stands_above_its_row():
+    grouped = replace(table(), total=False, groups=((1, "as `x`"),))
+    root = ET.fromstring(f"<div>{grouped._repr_html_()}</div>")
+    first, second = root.findall(".//tbody")
+    assert len(first.findall("tr")) == 1
+    heading, row = second.findall("tr")
+    cell = heading.find("th")
+    assert (cell.get("scope"), cell.get("colspan"), cell.find("code").text) == (
+        "rowgroup",
+        "3",
+        "x",
+    )
+    assert row.find("th").text == "all"
+    assert str(grouped).splitlines()[2:4] == ["as x", "all    –             1"]
+    assert "| **as `x`** |  |  |\n| all |" in grouped._repr_markdown_()
 
 
 def test_a_ragged_table_is_refused():

@@ -155,3 +155,16 @@ def test_repeating_values_bias_a_long_sum_and_the_certain_bound_covers_it():
     y = np.exp(x) / total
     assert not compare(y, x).ok
     assert compare(y, x, terms=x.shape[1]).ok
+
+
+def test_the_verdict_says_what_is_allowed_at_its_worst_element():
+    x = inputs("normal", 3, 100)
+    y = float32_softmax(x)
+    verdict = compare(y, x)
+    depth = x[verdict.row].max() - x[verdict.row, verdict.col]
+    assert verdict.allowed == pytest.approx((8 + depth + 4 * 10) * 2**-24, rel=1e-5)
+    want = softmax(x)[verdict.row, verdict.col]
+    error = abs(float(y[verdict.row, verdict.col]) - want) / want
+    assert error == pytest.approx(verdict.worst * verdict.allowed, rel=1e-5)
+    masked = np.array([[0, -np.inf]], "f4")
+    assert compare(float32_softmax(masked), masked).ok

@@ -144,6 +144,21 @@ def test_occupancy(launch, warps, limited_by):
     assert (found.warps, found.limited_by) == (warps, limited_by)
 
 
+@pytest.mark.parametrize(
+    ("capability", "most"), [(75, 64), (80, 32), (86, 40), (90, 32), (120, 40)]
+)
+def test_registers_with_which_all_warps_fit(capability, most):
+    assert roofline.registers_for_all(capability) == most
+    full, short = (roofline.occupancy(capability, 128, each) for each in (most, most + 1))
+    assert full.share == 1 > short.share
+
+
+def test_l1_hands_over_a_word_from_each_bank():
+    assert roofline.l1_bandwidth(132, 1.98e9) == pytest.approx(33.45e12, rel=1e-3)
+    with pytest.raises(ValueError, match="clock must be above 0"):
+        roofline.l1_bandwidth(132, 0)
+
+
 def test_a_small_launch_does_not_fill_the_chip():
     found = roofline.occupancy(90, 128, 30, blocks_there_are=512 / 132)
     assert (found.blocks, found.limited_by, found.share) == (4, ("launch",), 0.25)
