@@ -403,6 +403,20 @@ def test_fitting_selects_by_type_and_capability():
         gpu.fitting(["naive"], "bfloat16", 90)
 
 
+def test_what_a_run_starts_from(monkeypatch):
+    device = SimpleNamespace(id=0, compute_capability="90")
+    fake = SimpleNamespace(cuda=SimpleNamespace(Device=lambda: device))
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    monkeypatch.setattr(gpu, "status", lambda: gpu.Status(available=True))
+    every = [kernel for kernel in KERNELS.values() if kernel.requires <= 90]
+    assert gpu.ready(None, np.float32, [(3, 4)]) == (device, every, "float32")
+    assert gpu.ready(iter(["warp"]), "f4", [(3, 4)]) == (device, [KERNELS["warp"]], "float32")
+    device.compute_capability = "50"
+    with pytest.raises(ValueError, match=r"this GPU has 5\.0"):
+        gpu.ready(["naive"], "float32", [(3, 4)])
+    assert gpu.ready(None, "float32", [(3, 4)])[1] == []
+
+
 def test_a_command_line_keeps_no_folder_of_this_machine():
     call = ["/some/where/softmax_lab/__main__.py", "bench", "--shapes", "2x3", "/else/y.csv"]
     assert provenance.command(call) == "python -m softmax_lab bench --shapes 2x3 y.csv"
