@@ -52,16 +52,15 @@ def per_column(books: Sequence[Ledger]) -> Table | Sentence:
             _counter(book, INSTRUCTIONS) / columns,
         )
         split = (book.counted and book.counted.diverged, _counter(book, DIVERGENT))
-        time = book.measured.seconds and book.measured.seconds * 1e6
-        rows.append((f"`{book.kernel.symbol}`", *map(number, (*cells, *split, time))))
+        rows.append((f"`{book.kernel.symbol}`", *map(number, (*cells, *split))))
     if not rows:
         return say("What the GPU executed: not measured yet.")
     heads = (
         *("kernel", "exponentials and divisions", "special-function instructions"),
-        *("all instructions", "diverged, counted", "diverged, measured", "time [µs]"),
+        *("all instructions", "diverged, counted", "diverged, measured"),
     )
     where = shape(books[0].rows, books[0].cols)
-    about = provenance(*(book.measured for book in books), of=("times", "counters"))
+    about = provenance(*(book.measured for book in books), of=("counters",))
     note = (
         f"{where}, for one column: exponentials and divisions of a lane, by the source; "
         f"instructions that a warp executed. Diverged: branches of the whole launch. {about}"

@@ -44,17 +44,17 @@ def room(book: Ledger) -> Sentence:
 
 def columns(runs: Sequence[Measured | None]) -> Table | Sentence:
     """How long a column takes at each shape, by the blocks that there are: the fewest first."""
-    timed = [run for run in runs if run is not None and run.seconds and run.gpu in GPUS]
+    timed = [run for run in runs if run is not None and run.seconds]
     if not timed:
         return say(f"How long a column takes: {MISSING}.")
     rows = []
     for run in sorted(timed, key=lambda run: (run.rows, run.cols)):
-        blocks = registry.get(run.kernel).geometry(run.rows)[0]
+        blocks, gpu = registry.get(run.kernel).geometry(run.rows)[0], GPUS.get(run.gpu)
         rows.append(
             (
                 shape(run.rows, run.cols),
                 number(blocks),
-                number(min(blocks, GPUS[run.gpu].multiprocessors)),
+                number(min(blocks, gpu.multiprocessors)) if gpu else "–",
                 number(1e9 * run.seconds / run.cols),
                 percent(run.copy_seconds / run.seconds if run.copy_seconds else None),
             )
@@ -91,16 +91,16 @@ def alone(run: Measured | None) -> Sentence:
         return say(f"How long one warp takes for a column: {MISSING}.")
     if run.rows * registry.get(run.kernel).threads_per_row > WARP:
         raise ValueError(f"one warp is at most {WARP} threads with a row, got {run.rows} rows")
-    column = run.seconds / run.cols
-    instructions = run.counters.get(INSTRUCTIONS)
+    column, executed = run.seconds / run.cols, run.counters.get(INSTRUCTIONS)
+    words = "On {rows} × {cols} one warp has the whole GPU. It takes {ns:s} for a column, {clocks} "
+    words += "clocks" if executed is None else "clocks, and executes {each} instructions in them"
     return say(
-        "On {rows} × {cols} one warp has the whole GPU. It takes {ns:s} for a column, {clocks} "
-        "clocks, and executes {instructions} instructions in that time.",
+        words + ".",
         rows=run.rows,
         cols=run.cols,
         ns=column,
         clocks=column * clock,
-        instructions=instructions and instructions / run.cols,
+        each=executed and executed / run.cols,
     )
 
 

@@ -121,15 +121,19 @@ def _draw_roof(
     )
     (x0, y0), (x1, y1) = axes.transData.transform([(left, start), (corner, top)])
     turn = math.degrees(math.atan2(y1 - y0, x1 - x0))
-    places = [left * (corner / left) ** (f if above else g) for f, g in ((0.66, 0.7), (0.24, 0.22))]
+    words = f"{scaled(roof.bandwidth, 'B/s')} {roof.label}"
+    half = 0.25 * FONT * len(words) / (x1 - x0)  # of the words, over the slope's length
 
-    def near(place: float) -> int:
+    def near(share: float) -> int:
+        place = left * (corner / left) ** share
         apart = [(p.intensity / place, height / (place * roof.bandwidth)) for p, height in points]
         return sum(abs(math.log10(x)) < 0.75 and abs(math.log10(y)) < 1 for x, y in apart)
 
-    place = min(places, key=near)
+    shares = (0.66, 0.24) if above else (0.7, 0.22)
+    share = min((min(max(each, half), 1 - half) for each in shares), key=near)
+    place = left * (corner / left) ** share
     axes.annotate(
-        f"{scaled(roof.bandwidth, 'B/s')} {roof.label}",
+        words,
         (place, place * roof.bandwidth),
         (-6, 6) if above else (6, -6),
         textcoords="offset points",

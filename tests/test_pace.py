@@ -48,13 +48,15 @@ def test_columns_by_hand():
     ]
     crowded = pace.columns([run(65536, 1024, 2e-3)])
     assert crowded.rows[0][1:3] == ("512", "132")
+    assert pace.columns([run(128, 4, 1e-6, gpu="some-gpu")]).rows[0][1:3] == ("1", "–")
     assert MISSING in str(pace.columns([None]))
 
 
 def test_one_warp_alone_by_hand():
     alone = run(32, 1000, 1e-3, counters={pace.INSTRUCTIONS: 40_000})
     said = str(pace.alone(alone)).replace("\u202f", " ")
-    assert "1 µs for a column, 1 980 clocks, and executes 40 instructions" in said
+    assert "1 µs for a column, 1 980 clocks, and executes 40 instructions in them." in said
+    assert str(pace.alone(run(32, 1000, 1e-3))).endswith("clocks.")
     with pytest.raises(ValueError, match="got 33 rows"):
         pace.alone(run(33, 10, 1e-6))
     assert MISSING in str(pace.alone(None))

@@ -211,6 +211,13 @@ def test_the_name_of_a_roof_keeps_away_from_points():
     assert name(Point("k", "DRAM", 1.0, 3e12)) < free - 100
 
 
+def test_the_name_of_a_roof_stays_right_of_the_axis():
+    inner = Roof("L1, as much as it can hand over", 40e12, "by hand", level="L1")
+    crowd = [Point("k", level, 0.3, 1.3e12) for level in roofline.LEVELS]
+    across, _ = place(chart(crowd, roofs=(inner, SHEET, COPIED)), "L1, as much")
+    assert 80 + 8 * len("40 TB/s L1, as much as it can hand over") * 0.4 < across < 300
+
+
 def test_traffic_bars_are_as_long_as_their_bytes():
     drawing = plots.traffic(
         [Traffic("L1", 1e6, 8e6, "counted"), Traffic("DRAM", 2e6, 2e6, "measured")], where="x"
