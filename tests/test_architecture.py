@@ -68,6 +68,8 @@ ORDER = (
     "hand",
     "widgets",
     "steppers",
+    "cuts",
+    "livefile",
     "live",
     "doctor",
     "__main__",
