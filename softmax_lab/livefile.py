@@ -14,8 +14,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from softmax_lab import cost, registry
+from softmax_lab.counts import FIELDS
 from softmax_lab.cuts import cuts
 from softmax_lab.emulator import Source, page, process, report, trace
+from softmax_lab.findings import WORDS
 
 FOLDER = Path(__file__).resolve().parent.parent
 FILE = FOLDER / "book" / "_static" / "kernels.wasm.js"
@@ -90,6 +92,7 @@ def describe() -> dict:
         "counters": process.COUNTERS,
         "kinds": report.KINDS,
         "ops": trace.OPS,
+        "words": {field: WORDS[field] for field in FIELDS if field in process.COUNTERS},
         "kernels": kernels,
         "cuts": gone,
         "defects": [each | {"index": number[f"defects::{each['name']}"]} for each in defects()],
@@ -138,17 +141,27 @@ def embedded(text: str) -> tuple[str, dict, bytes]:
     return mark, json.loads(data[4 : 4 + size]), data[4 + size :]
 
 
+def packed(about: dict, wasm: bytes) -> str:
+    """What `embedded` takes apart: base64 of gzip of a length, the description and the module."""
+    text = json.dumps(about, separators=(",", ":")).encode()
+    return base64.b64encode(
+        gzip.compress(len(text).to_bytes(4, "little") + text + wasm, 9, mtime=0)
+    ).decode()
+
+
+def script(mark: str, words: str) -> str:
+    """The text of the file."""
+    return (
+        "// Made by `make live` from kernels/ and softmax_lab/emulator/headers: do not edit.\n"
+        f'SoftmaxLab.kernels("{mark}", "{words}");\n'
+    )
+
+
 def made(tools: page.Tools) -> str:
     """The text of the file, compiled now. The same sources give the same text."""
     module = page.build(sources(), tools)
-    more = {"sites": module.sites, "variables": module.variables}
-    about = json.dumps(describe() | more, separators=(",", ":")).encode()
-    packed = gzip.compress(len(about).to_bytes(4, "little") + about + module.wasm, 9, mtime=0)
-    words = base64.b64encode(packed).decode()
-    return (
-        "// Made by `make live` from kernels/ and softmax_lab/emulator/headers: do not edit.\n"
-        f'SoftmaxLab.kernels("{fingerprint()}", "{words}");\n'
-    )
+    about = describe() | {"sites": module.sites, "variables": module.variables}
+    return script(fingerprint(), packed(about, module.wasm))
 
 
 def main() -> None:

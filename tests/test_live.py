@@ -6,6 +6,7 @@ The page module runs under Node here; tests/test_live_browser.py opens it in bro
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softmax_lab import cost, emulator, ledger, livefile, reference, registry
+from softmax_lab import cost, emulator, ledger, live, livefile, reference, registry, replay
 from softmax_lab.cuts import WRONG, cuts
 from softmax_lab.emulator import Out, Source, page
 
@@ -37,10 +38,10 @@ def decoded(text: str, dtype: str = "<f4") -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), dtype)
 
 
-def under_node(*asked: dict) -> list[dict]:
+def under_node(*asked: dict, file: Path = livefile.FILE) -> list[dict]:
     """What the page module answers; NaN and infinities come back as floats."""
     done = subprocess.run(
-        ["node", ROOT / "tests" / "live.mjs", SCRIPT, livefile.FILE],
+        ["node", ROOT / "tests" / "live.mjs", SCRIPT, file],
         input=json.dumps(asked),
         capture_output=True,
         text=True,
@@ -135,7 +136,7 @@ def test_every_step_is_the_native_one(kernel):
     for shape, there in zip(SHAPES, paged(kernel), strict=True):
         here = [asdict(step) for step in native(kernel, shape).trace]
         assert len(here) == len(there["steps"]) > 0
-        for mine, other in zip(here, there["steps"], strict=True):
+        for mine, other in zip(here, map(dict, there["steps"]), strict=True):
             values = [(mine.pop(k), other.pop(k)) for k in ("before", "after")]
             assert json.loads(json.dumps(mine)) == other
             for one, two in values:
@@ -231,6 +232,19 @@ def test_a_line_taken_away_is_seen(cut):
         assert cut.outcome in {fault["kind"] for fault in there["faults"]}
 
 
+@needs_node
+@pytest.mark.parametrize("kernel", [k for k in KERNELS if registry.get(k).threads_per_row == 32])
+def test_the_page_steps_as_the_simulated_shuffle_does(kernel):
+    there = paged(kernel)[SHAPES.index((37, 100))]["steps"]
+    steps = [
+        emulator.Step(**{k: tuple(v) if isinstance(v, list) else v for k, v in step.items()})
+        for step in there
+    ]
+    replayed = replay.replay(steps)
+    assert sum(each.step.op == "shuffle" for each in replayed) == 12
+    assert all(each.agrees for each in replayed)
+
+
 # ---- Closed forms as data ----
 
 
@@ -282,3 +296,64 @@ def test_a_launch_that_cannot_be_is_refused_and_the_next_one_runs():
     wrong, right = under_node(about | {"block": 2000}, about | {"block": 32})
     assert "1 to 1024 threads" in wrong["error"]
     assert decoded(right["outputs"][0]).tolist() == [0.25] * 8
+
+
+@pytest.mark.slow
+@needs_node
+def test_a_stack_that_overflows_is_called_one(tmp_path):
+    text = """extern "C" __global__ void deep(const float* x, float* y, int n) {
+    volatile int a[3000];
+    for (int i = 2999; i >= 0; --i) a[i] = n;
+    __syncthreads();
+    int last = a[n];
+    y[threadIdx.x] = x[threadIdx.x] + last;
+}
+"""
+    module = page.build({"own": Source(text, "own.cu")}, page.tools(livefile.TOOLS))
+    about = livefile.describe() | {
+        "sites": module.sites,
+        "variables": module.variables,
+        "files": module.unit.files,
+        "parameters": module.unit.parameters,
+    }
+    own = tmp_path / "own.js"
+    own.write_text(livefile.script("0", livefile.packed(about, module.wasm)), "utf-8")
+    x = coded(np.ones(32, np.float32))
+    asked = {"what": "launch", "index": 0, "grid": 1, "block": 32, "args": [x, {"out": 32}, 5]}
+    (there,) = under_node(asked, file=own)
+    assert "stack overflow" in there["error"]
+
+
+# ---- The bench as a cell shows it ----
+
+
+def test_a_cell_of_the_book_brings_no_script_and_one_of_jupyterlab_all(monkeypatch):
+    one = live.bench("naive", row=[2, 0, 1, -1])
+    monkeypatch.setenv(live.IN_THE_BOOK, "1")
+    page_html = one._repr_html_()
+    assert "<script" not in page_html
+    assert 'data-row="2 0 1 -1"' in page_html
+    assert "0.6439, 0.08714, 0.2369, 0.03206" in page_html
+    monkeypatch.delenv(live.IN_THE_BOOK)
+    lab = one._repr_html_()
+    assert lab.startswith(page_html)
+    assert livefile.FILE.read_text("utf-8") in lab and SCRIPT.read_text("utf-8") in lab
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"kernel": "none"}, "no kernel"),
+        ({"cut": "naive-sum"}, "naive-guard"),
+        ({"row": []}, "row"),
+    ],
+)
+def test_a_bench_that_cannot_be_says_why(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        live.bench(**{"kernel": "naive"} | wrong)
+
+
+def test_what_a_page_loads_is_small():
+    names = ("live.js", "live.css", "kernels.wasm.js")
+    packed = [len(gzip.compress((SCRIPT.parent / name).read_bytes())) for name in names]
+    assert sum(packed) < 120_000, packed

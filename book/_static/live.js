@@ -280,15 +280,375 @@ function core() {
   }
 
   /** Runs one softmax kernel on a matrix: what it did, what the formulas say, and whether y is right. */
-  function softmaxRun(machine, kernel, x, rows, cols, { block, trace = [0, 0], sanitize = true } = {}) {
+  function softmaxRun(machine, kernel, x, rows, cols, { block, trace = [0, 0], ...how } = {}) {
     const threads = block ?? kernel.block, grid = up(rows, threads / kernel.threads);
-    const run = machine.launch(kernel.index, [grid, 1, 1], [threads, 1, 1], [x, { out: rows * cols }, rows, cols], { trace, sanitize });
+    const run = machine.launch(kernel.index, [grid, 1, 1], [threads, 1, 1], [x, { out: rows * cols }, rows, cols], { trace, ...how });
     return { ...run, grid, block: threads, rows, cols, y: run.outputs[0], derived: derive(kernel, x, rows, cols, threads), verdict: judge(run.outputs[0], x, rows, cols) };
   }
   return { unpack, machine, evaluate, derive, judge, softmax, softmaxRun };
 }
 
 const Lab = globalThis.SoftmaxLab ??= {};
+if (Lab.mount) return Lab.mount(); // JupyterLab: each bench of a notebook brings this script along
 Lab.core = core;
 Object.assign(Lab, core());
+if (typeof document === "undefined") return;
+
+// ---- the module: loaded once, when the first bench comes into sight ----
+const MAIN_THREAD = 65536, MOST = 2 ** 20, STEPS = 512; // elements; elements; instructions of a warp that are kept
+const here = document.currentScript?.src ?? "";
+let loaded = null, arrived = null;
+const packed = new Promise((resolve) => (arrived = resolve));
+Lab.kernels = (mark, text) => arrived(text);
+function load() {
+  return loaded ??= (async () => {
+    if (here) document.head.append(Object.assign(document.createElement("script"), { src: new URL("kernels.wasm.js", here).href }));
+    const unpacked = await Lab.unpack(await packed);
+    return { unpacked, machine: Lab.machine(unpacked), info: unpacked.info };
+  })();
+}
+let helper = null, asked = 0;
+/** A long run happens in a worker, made from the driver's own text: no file, so it works from file:// too. */
+function inWorker(unpacked, ...rest) {
+  if (!helper) {
+    const text = `const lab = (${core})(); let one = null; onmessage = ({ data: [id, module, args] }) => {
+      try { one ??= lab.machine(module); postMessage([id, lab.softmaxRun(one, ...args)]); } catch (error) { postMessage([id, null, error.message]); } };`;
+    helper = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+  }
+  const id = ++asked;
+  return new Promise((resolve, reject) => {
+    const stop = () => (helper.removeEventListener("message", hear), helper.removeEventListener("error", fail));
+    const hear = ({ data: [of, run, why] }) => of === id && (stop(), run ? resolve(run) : reject(new Error(why)));
+    const fail = () => (stop(), helper = null, reject(new Error(`this page may not start a worker, so at most ${MAIN_THREAD} elements run here`)));
+    helper.addEventListener("message", hear);
+    helper.addEventListener("error", fail);
+    helper.postMessage([id, unpacked, rest]);
+  });
+}
+
+// ---- inputs ----
+function normals(seed = 1) {
+  let state = seed >>> 0;
+  const uniform = () => { // mulberry32
+    let t = state = state + 0x6d2b79f5 | 0;
+    t = Math.imul(t ^ t >>> 15, t | 1);
+    t ^= t + Math.imul(t ^ t >>> 7, t | 61);
+    return ((t ^ t >>> 14) >>> 0) / 2 ** 32;
+  };
+  return () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
+}
+const byRow = (change) => (rows, cols, next) => Array.from({ length: rows }, () => change(Array.from({ length: cols }, next))).flat();
+const SCORES = {
+  "normal": byRow((row) => row),
+  "rising": byRow((row) => row.sort((a, b) => a - b)),
+  "falling": byRow((row) => row.sort((a, b) => b - a)),
+  "constant": byRow((row) => row.map(() => -0.7)),
+  "widely spread": byRow((row) => row.map((v) => 1000 * v)),
+  "first half masked (−∞)": byRow((row) => row.map((v, i) => i < row.length / 2 ? -Infinity : v)),
+};
+function typed(text) {
+  const words = text.replace(/[−–]/g, "-").trim().split(/[\s,;]+/).filter(Boolean);
+  const row = words.map((word) => /^[+-]?(inf|infinity|∞)$/i.test(word) ? (word[0] === "-" ? -Infinity : Infinity) : /^nan$/i.test(word) ? NaN : Number(word));
+  const wrong = row.findIndex((v, i) => Number.isNaN(v) && !/^nan$/i.test(words[i]));
+  if (wrong >= 0) throw new RangeError(`“${words[wrong]}” is no number; write numbers with spaces between, also inf, -inf or nan`);
+  if (!row.length) throw new RangeError("type at least one number");
+  return row;
+}
+
+// ---- drawing: the visual language of lane_art.py and frames.py ----
+const BLUE = "var(--lab-blue, #0072B2)", TINT = "var(--lab-blue-tint, #0072B240)", LINE = "var(--lab-line, #8888)";
+const safe = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+const count = (n) => n === undefined || Number.isNaN(n) ? "–" : Number.isInteger(n) ? n.toLocaleString("en-US").replace(/,/g, "\u202f") : n.toFixed(2);
+function brief(value) {
+  if (value === null || value === undefined) return "";
+  if (Array.isArray(value)) return value.map(brief).join(" ");
+  if (Number.isNaN(value)) return "NaN";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  if (value < -3.4028e38) return "low";
+  let text = Number.isInteger(value) && Math.abs(value) < 1e6 ? `${value}` : value.toFixed(2);
+  if (text.length > 6) text = value.toExponential(0);
+  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
+}
+const words = (x, y, text, { size = 14, anchor = "middle", muted = false } = {}) =>
+  `<text x="${x}" y="${y}" font-size="${size}" text-anchor="${anchor}" fill="currentColor"${muted ? ' class="lab-muted"' : ""}>${safe(text)}</text>`;
+const box = (x, y, w, h, fill, stroke = LINE, more = "") => `<rect x="${x}" y="${y}" width="${w}" height="${h}" fill="${fill}" stroke="${stroke}" ${more}/>`;
+const on = (step, lane) => step.mask >>> lane & 1;
+const lanes = (step) => Array.from({ length: 32 }, (_, lane) => lane);
+const centre = (lane) => 8 + 22 * lane + 10;
+const squares = (step, y) => lanes(step).map((l) => box(8 + 22 * l, y, 20, 20, on(step, l) ? BLUE : "none", LINE, on(step, l) ? "" : 'stroke-dasharray="3 4"')).join("");
+function registers(step, y, lines) {
+  return lanes(step).map((lane) => {
+    const x = lane % 16 * 45, top = y + Math.floor(lane / 16) * (28 + 19 * lines.length), live = on(step, lane);
+    return box(x + 1, top, 43, 22 + 19 * lines.length, live ? TINT : "none", live ? BLUE : LINE, live ? "" : 'stroke-dasharray="3 4"')
+      + words(x + 22, top + 14, lane, { size: 13, muted: true }) + lines.map((values, k) => words(x + 22, top + 31 + 19 * k, brief(values[lane]))).join("");
+  }).join("");
+}
+let serial = 0;
+function picture(step) {
+  const uid = `live${++serial}`, out = [];
+  let height = 0;
+  if (step.op === "shuffle") {
+    out.push(words(8, 16, "each lane reads a lane's value from before", { anchor: "start", size: 15, muted: true }), squares(step, 26), squares(step, 118));
+    for (const lane of lanes(step)) if (on(step, lane)) {
+      const from = centre(step.address[lane]), to = centre(lane), self = from === to;
+      out.push(`<path d="M${from} 48L${to} 116" fill="none" stroke="${self ? LINE : BLUE}" stroke-width="1.5"${self ? ' stroke-dasharray="2 4"' : ""}/>`);
+    }
+    out.push(words(8, 164, "before, after", { anchor: "start", size: 15, muted: true }), registers(step, 172, [step.before, step.after]));
+    height = 172 + 2 * 66 + 6;
+  } else if (["load", "store", "atomic"].includes(step.op)) {
+    const touched = new Map();
+    step.address.forEach((a, lane) => {
+      if (a === null) return;
+      for (let b = 0; b < step.size; b += 4) {
+        const sector = Math.floor((a + b) / 32);
+        touched.set(sector, (touched.get(sector) ?? []).concat([[lane, Math.floor((a + b) % 32 / 4)]]));
+      }
+    });
+    out.push(registers(step, 4, [step.after]));
+    let k = 0;
+    if (step.space !== "shared") for (const [sector, used] of [...touched].sort((a, b) => a[0] - b[0])) {
+      const x = k % 4 * 180, y = 116 + Math.floor(k / 4) * 46, who = used.map(([lane]) => lane), cells = new Set(used.map(([, cell]) => cell));
+      out.push(words(x + 1, y + 13, `byte ${sector * 32}: ${who.length > 1 ? `lanes ${who[0]}–${who.at(-1)}` : `lane ${who[0]}`}`, { anchor: "start", size: 13, muted: true }));
+      for (let c = 0; c < 8; c++) out.push(box(x + 1 + 20 * c, y + 18, 20, 20, cells.has(c) ? BLUE : `url(#${uid})`));
+      k++;
+    }
+    height = 120 + Math.ceil(k / 4) * 46;
+  } else {
+    out.push(words(8, 16, "all who take part wait here for each other", { anchor: "start", size: 15, muted: true }), squares(step, 26));
+    height = 54;
+  }
+  const pattern = `<defs><pattern id="${uid}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0V6" stroke="currentColor" stroke-width="1.5" opacity=".55"/></pattern></defs>`;
+  return `<svg viewBox="0 0 720 ${height}" role="img" aria-label="${safe(spoken(step))}" style="width:100%;max-width:720px">${pattern}${out.join("")}</svg>`;
+}
+function spoken(step) {
+  const active = lanes(step).filter((l) => on(step, l)).length, who = active === 32 ? "All 32 lanes" : active === 1 ? "One lane" : `${active} lanes`;
+  switch (step.op) {
+    case "shuffle": return `${who} exchange a value (argument ${step.argument}): lane 0 had ${brief(step.before[0])} and receives ${brief(step.after[0])}.`;
+    case "load": case "store": case "atomic":
+      return `${who} ${step.op} ${step.size} bytes each of ${step.array}: one request, ${step.space === "shared" ? `${step.wavefronts} wavefronts` : `${step.sectors} sectors, ${Math.round(100 * active * step.size / (32 * step.sectors))}% of their bytes asked for`}.`;
+  }
+  return `${who} meet at a ${step.op}.`;
+}
+
+// ---- the bench ----
+const NOTHING = "nothing: it works all the same", WRONG = "wrong numbers";
+function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) if (value !== null) name in element && name !== "list" ? (element[name] = value) : element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+let names = 0;
+function labelled(text, control) {
+  control.id = `lab-bench-${++names}`;
+  return el("span", { className: "lab-field" }, el("label", { htmlFor: control.id }, text), control);
+}
+const options = (select, entries) => select.replaceChildren(...entries.map(([value, text]) => el("option", { value }, text)));
+
+function bench(host, { unpacked, machine, info }) {
+  const given = host.dataset, kernelOf = () => info.kernels.find((k) => k.name === kernel.value), defectOf = () => info.defects.find((d) => d.name === kernel.value);
+  const kernel = el("select"), gone = el("select"), scores = el("select"), row = el("input", { type: "text", spellcheck: false, autocomplete: "off", inputMode: "text" });
+  const rows = el("input", { type: "number", min: 1, step: 1 }), cols = el("input", { type: "number", min: 1, step: 1 }), block = el("select");
+  const go = el("button", { type: "submit", className: "lab-run" }, "Run"), status = el("div", { className: "lab-said" }), detail = el("div"), guess = el("fieldset", { hidden: true });
+  status.setAttribute("role", "status");
+  kernel.append(...info.kernels.map((k) => el("option", { value: k.name }, `${k.name}: ${k.title}`)),
+    el("optgroup", { label: "Planted defects" }, ...info.defects.filter((d) => d.fault).map((d) => el("option", { value: d.name }, d.name.replaceAll("_", " ")))));
+  options(scores, [["typed", "typed in"], ...Object.keys(SCORES).map((name) => [name, name])]);
+  kernel.value = given.kernel ?? info.kernels[0].name;
+  scores.value = given.row ? "typed" : given.scores ?? "normal";
+  row.value = given.row ?? "2 0 1 -1";
+  [rows.value, cols.value] = [given.rows ?? 1, given.cols ?? 8];
+  const fields = [labelled("Kernel", kernel), labelled("Line taken away", gone), labelled("Scores", scores), labelled("Row", row), labelled("Rows", rows), labelled("Columns", cols), labelled("Threads of a block", block)];
+  fields[3].classList.add("lab-wide-field");
+  const form = el("form", { className: "lab-controls" }, ...fields, guess, go);
+
+  const cutOf = () => info.cuts.find((c) => c.name === gone.value && c.kernel === kernel.value);
+  function outcomes(expected) {
+    const other = ["out of bounds", "shared race", "deadlock"].filter((kind) => kind !== expected);
+    return [NOTHING, WRONG, ...(expected === WRONG || !expected ? other : [expected, ...other]).slice(0, 3)];
+  }
+  function offer() { // what can be chosen depends on the kernel
+    const k = kernelOf(), kept = [gone.value, block.value];
+    options(gone, [["", "none"], ...info.cuts.filter((c) => c.kernel === kernel.value).map((c) => [c.name, c.title])]);
+    options(block, !k ? [["", "as planted"]] : k.threads === 1 ? [32, 64, 128, 256, 512, 1024].map((n) => [n, n]) : [[k.block, k.block]]);
+    gone.value = [...gone.options].some((o) => o.value === kept[0]) ? kept[0] : "";
+    block.value = [...block.options].some((o) => o.value === kept[1]) ? kept[1] : k?.block ?? "";
+  }
+  function arrange() {
+    const k = kernelOf(), cut = cutOf(), broken = cut ?? defectOf();
+    fields[1].hidden = gone.options.length < 2;
+    for (const field of fields.slice(2)) field.hidden = !k;
+    fields[3].hidden = !k || scores.value !== "typed";
+    fields[5].hidden = !k || scores.value === "typed";
+    guess.hidden = !broken;
+    if (!broken) return;
+    const name = `guess${++names}`, expected = cut ? cut.outcome : defectOf().fault;
+    guess.replaceChildren(el("legend", {}, "What will happen? Predict, then run."), ...outcomes(expected).map((text) =>
+      el("label", {}, el("input", { type: "radio", name, value: text }), ` ${text}`)));
+  }
+  function matrix() {
+    const whole = (input, what) => {
+      const n = Number(input.value);
+      if (!Number.isInteger(n) || n < 1) throw new RangeError(`${what} must be a whole number from 1 up`);
+      return n;
+    };
+    const m = whole(rows, "rows");
+    const one = scores.value === "typed" ? typed(row.value) : null, n = one ? one.length : whole(cols, "columns");
+    if (m * n > MOST) throw new RangeError(`${count(m * n)} elements are too many for a page: at most ${count(MOST)}; the Python package has no such limit`);
+    return [Float32Array.from(one ? Array(m).fill(one).flat() : SCORES[scores.value](m, n, normals())), m, n];
+  }
+
+  let turn = 0;
+  async function run() {
+    const mine = ++turn;
+    host.dataset.state = "running";
+    try {
+      const k = kernelOf(), cut = cutOf();
+      let did, x = null;
+      if (k) {
+        const [values, m, n] = matrix(), which = { ...k, index: cut ? cut.index : k.index }, how = { block: Number(block.value), trace: [0, 0], steps: STEPS };
+        x = values;
+        if (m * n > MAIN_THREAD) status.replaceChildren(el("p", { className: "lab-note" }, "Running in the background …"));
+        did = m * n > MAIN_THREAD ? await inWorker(unpacked, which, values, m, n, { ...how, sanitize: false }) : Lab.softmaxRun(machine, which, values, m, n, how);
+      } else {
+        const d = defectOf();
+        did = machine.launch(d.index, [d.grid, 1, 1], [d.block, 1, 1], [Float32Array.from({ length: 128 }, (_, i) => i + 1), { out: 128 }, 128], { shared: d.shared, group: d.group, trace: [0, 0], steps: STEPS });
+      }
+      if (mine !== turn) return;
+      show(did, k, cut, x);
+      host.dataset.state = "ready";
+      host.dataset.ms = did.ms.toFixed(2);
+      Lab.last = did;
+    } catch (error) {
+      if (mine !== turn) return;
+      status.replaceChildren(el("p", { className: "lab-note" }, `${error.message}.`));
+      detail.replaceChildren();
+      host.dataset.state = "refused";
+    }
+  }
+
+  function show(did, k, cut, x) {
+    const file = k ? k.file : "defects.cu", said = [];
+    const unwritten = did.unwritten.at(-1), right = !did.verdict || did.verdict.ok;
+    const happened = did.faults.length ? did.faults[0].kind : k && (!right || unwritten) ? WRONG : NOTHING;
+    const chosen = guess.querySelector("input:checked");
+    if (!guess.hidden && chosen) said.push(`You said: ${chosen.value}. ${chosen.value === happened || did.faults.some((f) => f.kind === chosen.value) ? "So it is." : `It is: ${happened}.`}`);
+    if (cut) said.push(`Line ${cut.line} of ${cut.file} is ${cut.instead ? `“${cut.instead}” now` : "gone"}.`);
+    if (k) {
+      const v = did.verdict, where = [Math.floor(v.at / did.cols), v.at % did.cols];
+      said.push(right ? `${count(did.rows * did.cols)} results, each within rounding of softmax in double precision.`
+        : `Wrong: y[${where}] is ${v.got.toPrecision(6)}, must be ${v.want[v.at].toPrecision(6)}.`);
+    }
+    if (unwritten && k) said.push(`${count(unwritten)} elements were never written.`);
+    if (!k && happened === NOTHING) said.push("No fault.");
+    said.push(`${count(did.ms < 1 ? 1 : Math.round(did.ms))} ms.`.replace(/^1 ms/, did.ms < 1 ? "Less than 1 ms" : "1 ms"));
+    const list = el("ul", { className: "lab-faults" }, ...did.faults.map((f) => el("li", {}, f.text)));
+    status.replaceChildren(el("p", { className: "lab-note" }, said.join(" ")), ...(did.faults.length ? [list] : []));
+
+    const open = new Map([...detail.querySelectorAll("details")].map((d) => [d.dataset.part, d.open]));
+    const part = (name, title, shown, ...content) => {
+      const d = el("details", { className: "lab-part", open: open.get(name) ?? shown }, el("summary", {}, title), ...content);
+      d.dataset.part = name;
+      return d;
+    };
+    detail.replaceChildren(
+      ...(k && did.rows * did.cols ? [part("y", "Results", true, results(did, x))] : []),
+      part("counts", "Counts", true, counts(did, k && !cut ? did.derived : null)),
+      part("lines", "Line by line", false, perLine(did)),
+      part("steps", `Step through warp 0 of block 0 (${did.steps.length === STEPS ? `its first ${STEPS}` : did.steps.length} steps)`, host.dataset.open === "steps", stepper(did, file, cut)));
+  }
+  const table = (heads, body) => {
+    const box = el("div", { className: "lab-scroll", tabIndex: 0 });
+    box.setAttribute("role", "region");
+    box.setAttribute("aria-label", heads.join(", "));
+    box.innerHTML = `<table class="lab-table"><thead><tr>${heads.map((h, i) => `<th scope="col"${i ? ' class="num"' : ""}>${h}</th>`).join("")}</tr></thead><tbody>${
+      body.map(([first, ...rest]) => `<tr><th scope="row">${first}</th>${rest.map((c) => `<td class="num">${c}</td>`).join("")}</tr>`).join("")}</tbody></table>`;
+    return box;
+  };
+  function results(did, x) {
+    const n = Math.min(did.cols, 16), exact = did.verdict.want;
+    return table(["column of row 0", "x", "y", "exact", "error [roundings]"], Array.from({ length: n }, (_, i) => [i, brief(x[i]), did.y[i].toPrecision(7), exact[i].toPrecision(10),
+      Number.isNaN(exact[i]) || !exact[i] ? "–" : (Math.abs(did.y[i] - exact[i]) / exact[i] / 2 ** -24).toFixed(1)]));
+  }
+  function counts(did, derived) {
+    const body = Object.entries(info.words).filter(([field]) => did.counters[field] || derived?.[field])
+      .map(([field, name]) => [safe(name), count(did.counters[field]), ...(derived ? [count(derived[field] ?? 0), did.counters[field] === (derived[field] ?? 0) ? "yes" : "no"] : [])]);
+    return table(derived ? ["count", "counted", "closed form", "same"] : ["count", "counted"], body);
+  }
+  function perLine(did) {
+    return table(["line", "source", "what", "requests", "sectors a request", "lanes disagreed"], did.sites.map((s) => [
+      `${safe(s.file)}:${s.line}`, `<code>${safe((info.texts[s.file] ?? "").split("\n")[s.line - 1]?.trim().slice(0, 60) ?? "")}</code>`, s.op === "branch" ? "branch" : `${s.op} ${s.space}`,
+      count(s.requests), s.op === "branch" || !s.sectors ? "–" : count(s.sectors / s.requests), s.op === "branch" ? `${count(s.diverged)} of ${count(s.requests)}` : "–"]));
+  }
+  function stepper(did, file, cut) {
+    if (!did.steps.length) return el("p", { className: "lab-note" }, "This warp did nothing that is shown here.");
+    const last = did.steps.length - 1, slider = el("input", { type: "range", min: 0, max: last, value: 0 }), note = el("p", { className: "lab-note" }), art = el("div", { className: "lab-frame lab-wide", tabIndex: 0 });
+    const caption = el("figcaption"), pre = el("pre"), source = el("figure", { className: "lab-code lab-source-view" }, caption, el("div", { className: "highlight" }, pre));
+    pre.tabIndex = 0;
+    let shown = "";
+    const draw = () => {
+      const step = did.steps[Number(slider.value)];
+      note.textContent = `${Number(slider.value) + 1} of ${last + 1}: ${step.file}:${step.line}. ${spoken(step)}`;
+      slider.setAttribute("aria-valuetext", note.textContent);
+      art.innerHTML = picture(step);
+      const name = info.texts[step.file] ? step.file : file;
+      if (shown !== name) {
+        shown = name;
+        caption.innerHTML = `<code>${safe(name)}</code>`;
+        pre.innerHTML = info.texts[name].replace(/\n$/, "").split("\n").map((line, i) => {
+          const at = line.indexOf("//"), code = at < 0 ? safe(line) : `${safe(line.slice(0, at))}<span class="c1">${safe(line.slice(at))}</span>`;
+          return `<span class="lab-line" data-line="${i + 1}">${cut && cut.file === name && cut.line === i + 1 ? `<del>${code}</del>` : code}</span>`;
+        }).join("\n");
+      }
+      pre.querySelector(".lab-hot")?.classList.remove("lab-hot");
+      const hot = pre.querySelector(`[data-line="${step.line}"]`);
+      hot?.classList.add("lab-hot");
+      if (hot) pre.scrollTop = hot.offsetTop - pre.clientHeight / 2;
+    };
+    const move = (by) => () => (slider.value = Number(slider.value) + by, draw());
+    slider.oninput = draw;
+    const bar = el("div", { className: "lab-stepbar" }, el("button", { type: "button", onclick: move(-1) }, "‹ Back"), labelled("Step", slider), el("button", { type: "button", onclick: move(1) }, "Next ›"));
+    draw();
+    return el("div", {}, bar, note, art, source);
+  }
+
+  form.onsubmit = (event) => (event.preventDefault(), run());
+  kernel.onchange = () => (offer(), arrange(), guess.hidden ? run() : status.replaceChildren(), guess.hidden || detail.replaceChildren());
+  gone.onchange = () => {
+    const cut = cutOf();
+    if (cut) scores.value = "normal", [rows.value, cols.value] = cut.shape; // where it shows
+    arrange();
+    cut ? (status.replaceChildren(), detail.replaceChildren()) : run();
+  };
+  scores.onchange = () => (arrange(), guess.hidden && run());
+  for (const input of [row, rows, cols, block]) input.onchange = () => guess.hidden && run();
+  row.oninput = () => guess.hidden && run();
+  offer();
+  if (given.cut) gone.value = given.cut, [rows.value, cols.value] = cutOf()?.shape ?? [rows.value, cols.value];
+  arrange();
+  host.replaceChildren(form, status, detail);
+  if (guess.hidden) run();
+  else host.dataset.state = "waiting";
+}
+
+/** Brings every bench to life that is not yet; where that fails, what stands there stays. */
+Lab.mount = () => {
+  for (const host of document.querySelectorAll(".lab-bench:not([data-state])")) {
+    host.dataset.state = "seen";
+    new IntersectionObserver(async ([entry], watch) => {
+      if (!entry.isIntersecting) return;
+      watch.disconnect();
+      const start = performance.now();
+      try {
+        bench(host, await load());
+        host.dataset.start = (performance.now() - start).toFixed(1);
+      } catch (error) {
+        host.dataset.state = "failed";
+        host.append(el("p", { className: "lab-note" }, `The kernels cannot run in this page (${error.message}). A host with a strict content security policy has to allow 'wasm-unsafe-eval'.`));
+      }
+    }, { rootMargin: "200px" }).observe(host);
+  }
+};
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", Lab.mount);
+else Lab.mount();
 })();
