@@ -42,6 +42,7 @@ def folder(tmp_path_factory) -> Path:
         patch.setenv(live.IN_THE_BOOK, "1")
         html = live.bench("naive", row=[2, 0, 1, -1], rows=3)._repr_html_()
         cut = live.bench("naive", cut="naive-guard")._repr_html_()
+    (made / "lab.html").write_text(live.bench("warp", row=[1, 2, 3])._repr_html_(), "utf-8")
     (made / "page.html").write_text(HEAD + html, "utf-8")
     (made / "cut.html").write_text(HEAD + cut, "utf-8")
     return made
@@ -209,6 +210,16 @@ def test_it_works_by_touch(browser, address):
     context.close()
 
 
+def test_a_bench_that_starts_without_a_line_waits_for_a_prediction(browser, address):
+    page = browser.new_page()
+    page.goto(f"{address}/cut.html")
+    assert settle(page) == "waiting"
+    page.get_by_role("button", name="Run").click()
+    assert settle(page) == "ready"
+    assert "out of bounds" in page.locator(".lab-faults").inner_text()
+    page.close()
+
+
 def test_without_javascript_a_run_is_shown(browser, address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -216,6 +227,17 @@ def test_without_javascript_a_run_is_shown(browser, address):
     assert "0.6439" in page.locator(".lab-bench").inner_text()
     assert page.locator(".lab-bench tbody tr").count() > 5
     context.close()
+
+
+def test_with_its_scripts_inlined_as_in_jupyterlab(browser, address):
+    page = browser.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{address}/lab.html")
+    assert settle(page) == "ready"
+    assert counts(page)["shuffles"] == 12
+    assert asked == [f"{address}/lab.html"]
+    page.close()
 
 
 # ---- Firefox, over Marionette: a line of JSON each way ----

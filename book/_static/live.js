@@ -557,12 +557,12 @@ function bench(host, { unpacked, machine, info }) {
       part("lines", "Line by line", false, perLine(did)),
       part("steps", `Step through warp 0 of block 0 (${did.steps.length === STEPS ? `its first ${STEPS}` : did.steps.length} steps)`, host.dataset.open === "steps", stepper(did, file, cut)));
   }
-  const table = (heads, body) => {
+  const table = (heads, body, texts = 1) => { // the first `texts` columns are words, the others numbers
     const box = el("div", { className: "lab-scroll", tabIndex: 0 });
     box.setAttribute("role", "region");
     box.setAttribute("aria-label", heads.join(", "));
-    box.innerHTML = `<table class="lab-table"><thead><tr>${heads.map((h, i) => `<th scope="col"${i ? ' class="num"' : ""}>${h}</th>`).join("")}</tr></thead><tbody>${
-      body.map(([first, ...rest]) => `<tr><th scope="row">${first}</th>${rest.map((c) => `<td class="num">${c}</td>`).join("")}</tr>`).join("")}</tbody></table>`;
+    box.innerHTML = `<table class="lab-table"><thead><tr>${heads.map((h, i) => `<th scope="col"${i >= texts ? ' class="num"' : ""}>${h}</th>`).join("")}</tr></thead><tbody>${
+      body.map(([first, ...rest]) => `<tr><th scope="row">${first}</th>${rest.map((c, i) => `<td${i + 1 >= texts ? ' class="num"' : ""}>${c}</td>`).join("")}</tr>`).join("")}</tbody></table>`;
     return box;
   };
   function results(did, x) {
@@ -577,8 +577,8 @@ function bench(host, { unpacked, machine, info }) {
   }
   function perLine(did) {
     return table(["line", "source", "what", "requests", "sectors a request", "lanes disagreed"], did.sites.map((s) => [
-      `${safe(s.file)}:${s.line}`, `<code>${safe((info.texts[s.file] ?? "").split("\n")[s.line - 1]?.trim().slice(0, 60) ?? "")}</code>`, s.op === "branch" ? "branch" : `${s.op} ${s.space}`,
-      count(s.requests), s.op === "branch" || !s.sectors ? "–" : count(s.sectors / s.requests), s.op === "branch" ? `${count(s.diverged)} of ${count(s.requests)}` : "–"]));
+      `${safe(s.file)}:${s.line}`, `<code>${safe((info.texts[s.file] ?? "").split("\n")[s.line - 1]?.split("//")[0].trim() ?? "")}</code>`, s.op === "branch" ? "branch" : `${s.op} ${s.space}`,
+      count(s.requests), s.op === "branch" || !s.sectors ? "–" : count(s.sectors / s.requests), s.op === "branch" ? `${count(s.diverged)} of ${count(s.requests)}` : "–"]), 3);
   }
   function stepper(did, file, cut) {
     if (!did.steps.length) return el("p", { className: "lab-note" }, "This warp did nothing that is shown here.");
