@@ -2,93 +2,135 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from softmax_lab import registry
 from softmax_lab.emulator import Source
 from softmax_lab.registry import Kernel
 
+WRONG = "wrong numbers"
+"""The outcome where every access is in order and only y shows that a line is gone."""
+INF = float("inf")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of `kernel` that a reader may take away: the one that holds `text`, in `file` (its own
+    unless said), below one that holds `after`.
+
+    `instead` is what `text` becomes; without it the whole line goes. `outcome` is a kind of fault
+    (report.KINDS) or WRONG; `shape` (rows, cols), or a `row` of scores, is where it shows.
+    """
+
+    kernel: str
+    name: str
+    title: str
+    text: str
+    outcome: str
+    shape: tuple[int, int] = (4, 16)
+    row: Sequence[float] = ()
+    file: str = ""
+    after: str = ""
+    instead: str | None = None
+
+
+LINES = (
+    Line(
+        "naive", "guard", "the guard", "if (row >= size_t(rows)) return;", "out of bounds", (5, 8)
+    ),
+    Line(
+        *("naive", "maximum", "the subtraction of the maximum", "sum += expf(x[i] - max)", WRONG),
+        instead="sum += expf(x[i])",
+        row=(2, 0, 1, -1),
+    ),
+    Line(
+        *("online", "correction", "the correction factor", "sum * expf(max - v) + 1.0f", WRONG),
+        instead="sum + 1.0f",
+        row=(1, 2, 3, 4),
+    ),
+    Line(
+        *("online", "contract", "the test for +∞", "sum = max == CUDART_INF_F", WRONG),
+        row=(1, INF, 2),
+    ),
+    Line(
+        *("online_rescale", "correction", "the correction factor", "sum *= expf(max - v);", WRONG),
+        row=(1, 2, 3, 4),
+    ),
+    Line(
+        *("online_rescale", "finite_start", "the finite start"),
+        *("-CUDART_MAX_NORMAL_F", WRONG),
+        instead="-CUDART_INF_F",
+        row=(-INF, 2, 0, 1),
+    ),
+    Line(
+        *("warp", "correction", "the correction factor", "sum *= expf(max - row_max);", WRONG),
+        shape=(2, 40),
+    ),
+    Line(
+        *("warp", "max_broadcast", "the broadcast of the maximum"),
+        *("__shfl_sync(ALL_LANES, value, 0)", WRONG, (2, 40)),
+        file="common.cuh",
+        after="fmaxf(value, __shfl_down_sync",
+        instead="value",
+    ),
+    Line(
+        *("warp", "sum_broadcast", "the broadcast of the sum"),
+        *("__shfl_sync(ALL_LANES, value, 0)", WRONG, (2, 40)),
+        file="common.cuh",
+        after="value += __shfl_down_sync",
+        instead="value",
+    ),
+)
+"""Lines of registered kernels. A new one needs this entry, and `make live`."""
+
 
 @dataclass(frozen=True)
 class Cut:
-    """A registered kernel without one line: `line` of `file`, where `instead` stands now.
-
-    `outcome` is a kind of fault (report.KINDS), or "wrong numbers" where every access is in order
-    and only y shows it; `shape` (rows, cols) is one where it shows.
-    """
+    """A registered kernel without a line: line `number` of `file`, which reads `instead` now."""
 
     name: str
     kernel: Kernel
-    title: str
+    line: Line
     file: str
-    line: int
+    number: int
     instead: str
-    outcome: str
-    shape: tuple[int, int]
     source: Source
 
 
-WRONG = "wrong numbers"
-_BROADCAST = "    return __shfl_sync(ALL_LANES, value, 0);\n"
-_ALONE = "    return value;\n"
-
-# kernel, name, title, file, the line, what comes before it, what stands there instead, outcome,
-# shape
-_TEXTS = (
-    (
-        *("naive", "guard", "the guard", "naive.cu"),
-        "    if (row >= size_t(rows)) return;  // nothing below waits for another thread, "
-        "so one may leave alone\n",
-        *("", "\n", "out of bounds", (5, 8)),
-    ),
-    (
-        *("online_rescale", "correction", "the correction factor", "online_rescale.cu"),
-        *("            sum *= expf(max - v);\n", "", "\n", WRONG, (4, 16)),
-    ),
-    (
-        *("warp", "correction", "the correction factor", "warp.cu"),
-        "    sum *= expf(max - row_max);  // unlike denominators first become alike\n",
-        *("", "\n", WRONG, (2, 40)),
-    ),
-    (
-        *("warp", "max_broadcast", "the broadcast of the maximum", "common.cuh", _BROADCAST),
-        "        value = fmaxf(value, __shfl_down_sync(ALL_LANES, value, offset));\n",
-        *(_ALONE, WRONG, (2, 40)),
-    ),
-    (
-        *("warp", "sum_broadcast", "the broadcast of the sum", "common.cuh", _BROADCAST),
-        "        value += __shfl_down_sync(ALL_LANES, value, offset);\n",
-        *(_ALONE, WRONG, (2, 40)),
-    ),
-)
-
-
 def cuts() -> tuple[Cut, ...]:
-    """Every kernel with a line taken away.
+    """Every registered kernel with a line taken away. Raises ValueError like `without`."""
+    return tuple(map(_cut, LINES))
 
-    Raises ValueError where a line that is to go does not stand in its file exactly once.
+
+def without(text: str, line: Line, name: str) -> tuple[int, str, str]:
+    """(number of the line, what it reads now, the whole text without it).
+
+    Raises ValueError unless exactly one line of the file called `name` is meant.
     """
-    return tuple(_cut(*each) for each in _TEXTS)
+    lines = text.split("\n")
+    found = [
+        k
+        for k, each in enumerate(lines)
+        if line.text in each and (not line.after or (k and line.after in lines[k - 1]))
+    ]
+    if len(found) != 1:
+        below = f" below {line.after!r}" if line.after else ""
+        raise ValueError(f"{name} must hold {line.text!r}{below} in one line, has it {len(found)}×")
+    (k,) = found
+    lines[k] = "" if line.instead is None else lines[k].replace(line.text, line.instead)
+    return k + 1, lines[k].partition("//")[0].strip(), "\n".join(lines)
 
 
-def _cut(name, label, title, file, line, before, instead, outcome, shape) -> Cut:
-    kernel = registry.get(name)
+def _cut(line: Line) -> Cut:
+    kernel = registry.get(line.kernel)
     whole = Source.read(kernel.path)
-    included = file != whole.name
-    path = kernel.path.parent.parent / file
-    text = path.read_text(encoding="utf-8") if included else whole.text
-    if text.count(before + line) != 1:
-        raise ValueError(
-            f"{file} must hold this once, has it {text.count(before + line)} times: "
-            f"{before + line!r}"
-        )
-    number = text[: text.index(before + line) + len(before)].count("\n") + 1
-    changed = text.replace(before + line, before + instead)
-    source = (
-        Source(whole.text, whole.name, whole.folder, {file: changed})
-        if included
-        else Source(changed, whole.name, whole.folder)
-    )
-    return Cut(
-        f"{name}-{label}", kernel, title, file, number, instead.strip(), outcome, shape, source
-    )
+    if not line.file:
+        number, instead, text = without(whole.text, line, whole.name)
+        source = Source(text, whole.name, whole.folder)
+    else:
+        read = (kernel.path.parent.parent / line.file).read_text(encoding="utf-8")
+        number, instead, text = without(read, line, line.file)
+        source = Source(whole.text, whole.name, whole.folder, {line.file: text})
+    name = f"{kernel.name.replace('/', '-')}-{line.name}"
+    return Cut(name, kernel, line, line.file or whole.name, number, instead, source)

@@ -6,16 +6,20 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 import numpy as np
 
 from softmax_lab import emulator, reference, registry
 from softmax_lab.cuts import cuts
 from softmax_lab.findings import WORDS
-from softmax_lab.livefile import FILE, FOLDER
 from softmax_lab.units import number
 
-SCRIPT = FOLDER / "book" / "_static" / "live.js"
+SCRIPTS = (
+    *("live_core.js", "live_art.js", "live_inputs.js", "live_steps.js", "live_bench.js"),
+    *("live.js", "kernels.wasm.js"),
+)
+STYLE = "live.css"
 IN_THE_BOOK = "SOFTMAX_LAB_IN_THE_BOOK"
 """Set where a page of the book is being built: its pages load the scripts themselves."""
 SHOWN = (
@@ -49,20 +53,25 @@ def bench(
     kernel: str = "naive",
     *,
     row: Sequence[float] | None = None,
-    rows: int = 1,
-    cols: int = 8,
+    rows: int | None = None,
+    cols: int | None = None,
     cut: str | None = None,
 ) -> Bench:
     """A bench that starts with `kernel` on `row` (or rows × cols normal scores), for readers to
     change.
 
-    `cut` names a line to take away (`cuts.cuts()`); then the reader predicts before it runs. Raises
-    ValueError for an unknown kernel or cut, or a row without numbers.
+    `cut` names a line to take away (`cuts.cuts()`); then the reader predicts before it runs, on
+    what shows the loss unless scores are given. Raises ValueError for an unknown kernel or cut, or
+    a row without numbers.
     """
     found = registry.get(kernel)
-    known = [each.name for each in cuts() if each.kernel is found]
+    known = {each.name: each.line for each in cuts() if each.kernel is found}
     if cut is not None and cut not in known:
         raise ValueError(f"{kernel} can lose {', '.join(known) or 'no line'}, got {cut!r}")
+    if cut is not None and row is None and rows is None and cols is None:
+        row = known[cut].row or None
+        rows, cols = (1, None) if row else known[cut].shape
+    rows, cols = (1 if rows is None else rows), (8 if cols is None else cols)
     options = {"kernel": found.name, "rows": str(rows), "cols": str(cols)}
     if row is None:
         x = reference.inputs("normal", rows, cols)
@@ -70,6 +79,7 @@ def bench(
         x = np.tile(np.asarray(row, dtype=np.float32), (rows, 1))
         if x.ndim != 2 or not x.size:
             raise ValueError(f"row is a sequence of numbers, got {row!r}")
+        options["cols"] = str(x.shape[1])
         options["row"] = " ".join(f"{value:.9g}" for value in x[0])
     if cut is not None:
         options["cut"] = cut
@@ -95,13 +105,23 @@ def _still(kernel: registry.Kernel, x: np.ndarray) -> str:
     )
 
 
+def static_folder() -> Path:
+    """Where the pages' scripts are: in `book/` of a checkout, inside an installed package.
+
+    Raises FileNotFoundError where neither holds them.
+    """
+    package = Path(__file__).resolve().parent
+    folders = (package / "page", package.parent / "book" / "_static")
+    for folder in folders:
+        if all((folder / name).is_file() for name in (*SCRIPTS, STYLE)):
+            return folder
+    raise FileNotFoundError(f"a live bench needs {', '.join(SCRIPTS)} in {folders[1]}: `make live`")
+
+
 def _scripts() -> str:
     """For JupyterLab, which loads no files of ours: the renderer and the kernels themselves."""
-    for path in (SCRIPT, FILE):
-        if not path.is_file():
-            raise FileNotFoundError(f"a live bench needs {path}: work in a checkout of the project")
-    texts = (path.read_text(encoding="utf-8") for path in (SCRIPT, FILE))
-    style = (SCRIPT.parent / "live.css").read_text(encoding="utf-8")
-    return (
-        f"<style>{style}</style>" + "".join(f"<script>{text}</script>" for text in texts)
-    ) + "<script>SoftmaxLab.mount();</script>"
+    folder = static_folder()
+    texts = [(folder / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    style = (folder / STYLE).read_text(encoding="utf-8")
+    scripts = "".join(f"<script>{text}</script>" for text in texts)
+    return f"<style>{style}</style>{scripts}<script>SoftmaxLab.mount();</script>"

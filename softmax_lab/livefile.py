@@ -10,18 +10,20 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from softmax_lab import cost, registry
+from softmax_lab import cost, lane_art, planted, reference, registry, svg, trace_frames
 from softmax_lab.counts import FIELDS
-from softmax_lab.cuts import cuts
+from softmax_lab.cuts import Line, cuts
 from softmax_lab.emulator import Source, page, process, report, trace
 from softmax_lab.findings import WORDS
+from softmax_lab.frames import CELL
+from softmax_lab.svg import WIDTH
 
 FOLDER = Path(__file__).resolve().parent.parent
 FILE = FOLDER / "book" / "_static" / "kernels.wasm.js"
-DEFECTS = FOLDER / "tests" / "emulator" / "defects.cu"
 TOOLS = FOLDER / ".venv" / "live"
 
 
@@ -51,9 +53,26 @@ def phases(form: Iterable[cost.Phase]) -> list:
 
 def sources() -> dict[str, Source]:
     """Every source in the file by its namespace: kernels, kernels with a line gone, defects."""
-    found = {f"kernel_{k.symbol}": Source.read(k.path) for k in registry.KERNELS.values()}
-    found |= {f"cut_{cut.name.replace('-', '_')}": cut.source for cut in cuts()}
-    return found | {"defects": Source.read(DEFECTS)}
+    found = {f"kernel_{_word(k.name)}": Source.read(k.path) for k in shown()}
+    found |= {f"cut_{_word(cut.name)}": cut.source for cut in cuts()}
+    found["defects"] = Source(planted.text(), planted.FILE.name, planted.FILE.parent)
+    return found | {f"cut_{_word(_name(each))}": planted.cut(each)[2] for each in planted.LINES}
+
+
+def shown() -> list[registry.Kernel]:
+    """The registered kernels that a page runs."""
+    return [k for k in registry.KERNELS.values() if not why_not(k)]
+
+
+def why_not(kernel: registry.Kernel) -> str:
+    """Why a page does not run this kernel, or "" if it does."""
+    if kernel.family is not registry.SOFTMAX:
+        return f"a bench makes matrices of scores; it takes {_listed(kernel.family.inputs_named)}"
+    if "float32" not in kernel.dtypes:
+        return f"a bench has float32 only; it takes {' or '.join(kernel.dtypes)}"
+    if '"../hopper.cuh"' in kernel.path.read_text(encoding="utf-8"):
+        return "it uses instructions that only the GPU has"
+    return ""
 
 
 def describe() -> dict:
@@ -64,29 +83,45 @@ def describe() -> dict:
         {
             "name": k.name,
             "title": k.title,
-            "index": number[f"kernel_{k.symbol}::{k.symbol}"],
+            "index": number[f"kernel_{_word(k.name)}::{k.symbol}"],
             "file": k.path.name,
             "block": k.block,
             "threads": k.threads_per_row,
+            "arguments": k.family.arguments,
             "phases": phases(k.executed),
         }
-        for k in registry.KERNELS.values()
+        for k in shown()
     ]
     gone = [
         {
             "name": cut.name,
             "kernel": cut.kernel.name,
-            "title": cut.title,
-            "index": number[f"cut_{cut.name.replace('-', '_')}::{cut.kernel.symbol}"],
+            "title": cut.line.title,
+            "index": number[f"cut_{_word(cut.name)}::{cut.kernel.symbol}"],
             "file": cut.file,
-            "line": cut.line,
+            "line": cut.number,
             "instead": cut.instead,
-            "outcome": cut.outcome,
-            "shape": cut.shape,
+            "outcome": cut.line.outcome,
+            "shape": cut.line.shape,
+            "row": " ".join(f"{value:g}" for value in cut.line.row),
         }
         for cut in cuts()
     ]
-    files = {path.name: path for k in registry.KERNELS.values() for path in _read_by(k.path)}
+    for line in planted.LINES:
+        at, instead, _ = planted.cut(line)
+        gone.append(
+            {
+                "name": _name(line),
+                "kernel": line.kernel,
+                "title": line.title,
+                "index": number[f"cut_{_word(_name(line))}::{line.kernel}"],
+                "file": planted.FILE.name,
+                "line": at,
+                "instead": instead,
+                "outcome": line.outcome,
+            }
+        )
+    files = {path.name: path for k in shown() for path in _read_by(k.path)}
     texts = {name: path.read_text(encoding="utf-8") for name, path in sorted(files.items())}
     return {
         "counters": process.COUNTERS,
@@ -94,38 +129,47 @@ def describe() -> dict:
         "ops": trace.OPS,
         "words": {field: WORDS[field] for field in FIELDS if field in process.COUNTERS},
         "kernels": kernels,
+        "absent": [
+            {"name": k.name, "title": k.title, "why": why_not(k)}
+            for k in registry.KERNELS.values()
+            if why_not(k)
+        ],
         "cuts": gone,
-        "defects": [each | {"index": number[f"defects::{each['name']}"]} for each in defects()],
-        "texts": texts | {DEFECTS.name: DEFECTS.read_text(encoding="utf-8")},
+        "planted": [
+            asdict(each) | {"title": each.title, "index": number[f"defects::{each.name}"]}
+            for each in planted.planted()
+        ],
+        "plantedFile": planted.FILE.name,
+        "texts": texts | {planted.FILE.name: planted.shown()},
         "files": unit.files,
         "parameters": unit.parameters,
+        "look": look(),
+        "roundings": {
+            "unit": reference.UNIT["float32"],
+            "operation": reference.OPERATION_ERROR,
+            "sum": reference.SUM_ERROR,
+            "least": reference.DENORMAL_ERROR,
+        },
     }
 
 
-def defects() -> list[dict]:
-    """The planted defects: how each is launched, where it stands, which fault its line carries."""
-    lines = DEFECTS.read_text(encoding="utf-8").split("\n")
-    starts = [k for k, line in enumerate(lines) if line.startswith("// grid ")]
-    found = []
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        head = lines[start]
-        name = re.search(r"void (\w+)\(", lines[start + 1])[1]
-        fault = re.search(r"// FAULT (.+)", "\n".join(lines[start:end]))
-        grid, block = (int(re.search(rf"{word} (\d+)", head)[1]) for word in ("grid", "block"))
-        shared = re.search(r"shared (\d+)", head)
-        found.append(
-            {
-                "name": name,
-                "grid": grid,
-                "block": block,
-                "shared": int(shared[1]) if shared else 0,
-                "group": grid if "cooperative" in head else 1,
-                "first": start + 2,
-                "last": end,
-                "fault": fault[1] if fault else "",
-            }
-        )
-    return found
+def look() -> dict:
+    """The visual language of the pictures, so that a page draws lanes and sectors as we do."""
+    return {
+        "width": WIDTH,
+        "cell": CELL,
+        "pitch": lane_art.PITCH,
+        "perRow": lane_art.PER_ROW,
+        "box": trace_frames.BOX_PITCH,
+        "row": trace_frames.ROW_PITCH,
+        "line": svg.LINE,
+        "surface": svg.SURFACE,
+        "live": svg.colour(lane_art.LIVE),
+        "liveTint": svg.tint(lane_art.LIVE),
+        "lost": svg.colour(lane_art.LOST),
+        "lostTint": svg.tint(lane_art.LOST),
+        "score": svg.colour("sky"),
+    }
 
 
 def fingerprint() -> str:
@@ -171,6 +215,19 @@ def main() -> None:
         return
     FILE.write_text(made(page.tools(TOOLS)), encoding="utf-8")
     print(f"{FILE.relative_to(FOLDER)} is made: {FILE.stat().st_size:,} bytes.")
+
+
+def _word(name: str) -> str:
+    """A name as C++ can spell it."""
+    return re.sub(r"\W", "_", name)
+
+
+def _name(line: Line) -> str:
+    return f"{line.kernel}-{line.name}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names)
 
 
 def _read_by(path: Path) -> list[Path]:

@@ -69,6 +69,7 @@ ORDER = (
     "widgets",
     "steppers",
     "cuts",
+    "planted",
     "livefile",
     "live",
     "doctor",

@@ -19,7 +19,7 @@ struct ArgumentRecord {
 struct LaunchRecord {
     uint64_t magic, memory, seconds, kernel, grid[3], block[3], shared, group, lockstep, sanitize;
     int64_t trace_block;
-    uint64_t trace_warp, trace_steps, first_block, last_block, arguments;
+    uint64_t trace_warp, trace_first, trace_steps, trace_order, first_block, last_block, arguments;
     ArgumentRecord argument[32];
 };
 struct BufferTotals {
@@ -79,7 +79,7 @@ struct Part {
     uint64_t count, each;
     const void* data;
 };
-constexpr uint32_t PARTS = 6;
+constexpr uint32_t PARTS = 8;
 static void results(Part (&parts)[PARTS]) {
     List<SiteTotals> used = {g.sites.data, 0, 0};  // in place: a site moves only towards the front
     for (uint64_t i = 0; i < emu_site_count * 2ull; i++)
@@ -92,7 +92,9 @@ static void results(Part (&parts)[PARTS]) {
                              {used.count, sizeof(SiteTotals), used.data},
                              {g.branches.count, sizeof(SiteTotals), g.branches.data},
                              {g.faults.count, sizeof(FaultRecord), g.faults.data},
-                             {g.steps.count, sizeof(Step), g.steps.data}};
+                             {g.steps.count, sizeof(Step), g.steps.data},
+                             {g.order.count, 1, g.order.data},
+                             {1, sizeof g.traced, &g.traced}};
     __builtin_memcpy(parts, all, sizeof all);
 }
 
@@ -116,10 +118,11 @@ static Status perform(const LaunchRecord& in, File file) {
     const Kernel& k = emu_kernels[in.kernel];
     g.lockstep = COUNTING && in.lockstep, g.sanitize = COUNTING && in.sanitize;
     g.trace_block = in.trace_block, g.trace_warp = (uint32_t)in.trace_warp;
+    g.trace_first = in.trace_first;
     g.call = k.call, g.kernel = k.function;
     static void* arguments[33];
     g.arguments = arguments;
-    g.steps.reserve(in.trace_steps), g.faults.reserve(256), g.branches.reserve(4096);
+    g.steps.reserve(in.trace_steps), g.order.reserve(in.trace_order), g.faults.reserve(256), g.branches.reserve(4096);
     g.sites.reserve(size_t(emu_site_count) * 2 + 2);
     map_arguments(in, file);
     return run(in);
