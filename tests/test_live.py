@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import shutil
+import os
 import subprocess
 from dataclasses import asdict, replace
 from functools import cache
@@ -41,7 +41,11 @@ KERNELS = [kernel.name for kernel in livefile.shown()]
 STEPS = {"block": 0, "warp": 0, "first": 0, "steps": 4096, "order": 4096}
 CLOCK = "nanoseconds"
 
-needs_node = pytest.mark.skipif(not shutil.which("node"), reason="no node to run the module under")
+needs_node = pytest.mark.node
+needs_tools = pytest.mark.skipif(
+    not livefile.TOOLS.is_dir() and os.environ.get("SOFTMAX_LAB_REQUIRE_TOOLS") != "1",
+    reason="compiling the page module takes 500 MB of tools: `make live` fetches them",
+)
 
 
 def coded(array) -> str:
@@ -119,7 +123,7 @@ def test_the_fingerprint_sees_a_changed_kernel_and_a_changed_description():
 
 
 @pytest.mark.slow
-@needs_node
+@needs_tools
 def test_made_again_it_has_the_same_bytes():
     again = livefile.made(page.tools(livefile.TOOLS))
     before = livefile.FILE.read_text(encoding="utf-8")
@@ -355,17 +359,20 @@ def test_the_page_draws_as_lane_art_does():
 
 @needs_node
 def test_every_step_has_a_picture_and_a_sentence():
-    for kernel in KERNELS:
-        for run in paged(kernel):
-            steps = [s | {"before": [0.0] * 32} for s in run["steps"][:6] + run["steps"][-6:]]
-            drawn = under_node(*({"what": "draw", "step": step} for step in steps))
-            for step, (picture, said) in zip(steps, drawn, strict=True):
-                assert "undefined" not in picture + said and "NaN" not in picture
-                assert (step["op"] == "shuffle") == ("exchange" in said)
-                if step["op"] in ("load", "store"):
-                    assert f"{step['sectors']} sector" in said
-                    boxes = picture.count('fill="none" stroke="currentColor" stroke-width="1.5"/>')
-                    assert boxes == step["sectors"]
+    steps = [
+        step | {"before": [0.0] * 32}  # what JSON can hold
+        for kernel in KERNELS
+        for run in paged(kernel)
+        for step in run["steps"][:6] + run["steps"][-6:]
+    ]
+    drawn = under_node(*({"what": "draw", "step": step} for step in steps))
+    for step, (picture, said) in zip(steps, drawn, strict=True):
+        assert "undefined" not in picture + said and "NaN" not in picture
+        assert (step["op"] == "shuffle") == ("exchange" in said)
+        if step["op"] in ("load", "store"):
+            assert f"{step['sectors']} sector" in said
+            boxes = picture.count('fill="none" stroke="currentColor" stroke-width="1.5"/>')
+            assert boxes == step["sectors"]
 
 
 def test_colours_and_sizes_are_those_of_the_python_pictures():
@@ -481,6 +488,7 @@ def test_a_launch_that_cannot_be_is_refused_and_the_next_one_runs():
 
 @pytest.mark.slow
 @needs_node
+@needs_tools
 def test_a_stack_that_overflows_is_called_one(tmp_path):
     text = """extern "C" __global__ void deep(const float* x, float* y, int n) {
     volatile int a[3000];

@@ -470,8 +470,6 @@ def test_with_its_scripts_inlined_as_in_jupyterlab(browser, address):
 def firefox(folder: Path) -> Iterator:
     """`script(text)` runs in a page of a headless Firefox that reaches no host but this one."""
     program = shutil.which("firefox-esr") or shutil.which("firefox")
-    if not program:
-        pytest.skip("no Firefox found (Debian: apt-get install firefox-esr)")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -522,6 +520,7 @@ def firefox(folder: Path) -> Iterator:
         process.wait(30)
 
 
+@pytest.mark.firefox
 def test_firefox_counts_the_same(address, tmp_path):
     with firefox(tmp_path) as command:
 

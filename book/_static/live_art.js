@@ -108,7 +108,7 @@ Lab.art = (look) => {
     const ends = label(8, 16, "lane 0") + label(width - 10, 16, `lane ${WARP - 1}`, "end");
     if (step.op === "shuffle") {
       const readers = new Set([...lanes].filter((lane) => step.address[lane] !== lane));
-      return [302, ends + squares(24, kinds) + wires(step.address, 46, 132, readers) + squares(134, kinds)
+      return [318, ends + squares(24, kinds) + wires(step.address, 46, 132, readers) + squares(134, kinds)
         + label(8, 178, "each lane's value before the shuffle, and the one it receives")
         + registers(186, LANES.map((lane) => [brief(step.before[lane]), brief(step.after[lane])]), kinds) ];
     }
@@ -124,7 +124,7 @@ Lab.art = (look) => {
       y += 24 + Math.ceil(touched(step).length / 4) * look.row + 10;
     }
     art += label(8, y, `what each lane ${step.op === "load" ? "reads" : "writes"}, and at which byte of ${step.array}`);
-    return [y + 10 + 2 * 66, art + registers(y + 10, held, kinds)];
+    return [y + 10 + 2 * 66 + 2, art + registers(y + 10, held, kinds)];
   }
   const heightOf = (step) => body(step)[0];
   /** The step as an svg; `height` makes pictures of one trace equally high. */

@@ -68,14 +68,13 @@ function formula(tree, tight = false) {
 }
 /** The closed form of one count over all phases: like ones are gathered. */
 function closedForm(kernel, field) {
-  const times = new Map();
-  for (const [, formulas] of kernel.phases) {
-    const tree = formulas[field];
-    if (tree === undefined) continue;
-    const text = formula(tree, true);
-    times.set(text, (times.get(text) ?? 0) + 1);
-  }
-  return [...times].map(([text, n]) => (n > 1 ? `${n}·${text}` : text)).join(" + ").replace(/^\((.*)\)$/, (whole, inner) => /[()]/.test(inner) ? whole : inner);
+  const times = new Map(), terms = (tree) => Array.isArray(tree) && tree[0] === "+" ? [...terms(tree[1]), ...terms(tree[2])] : [tree];
+  for (const [, formulas] of kernel.phases)
+    for (const tree of field in formulas ? terms(formulas[field]) : []) {
+      const text = formula(tree, true);
+      times.set(text, (times.get(text) ?? 0) + 1);
+    }
+  return [...times].map(([text, n]) => (n > 1 ? `${n}·${text}` : text)).join(" + ");
 }
 
 Lab.bench = async (host, { unpacked, info, art }) => {
@@ -212,7 +211,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     if (k) {
       const v = did.verdict, [r, c] = [Math.floor(v.at / did.cols), v.at % did.cols];
       said.push(right ? `${count(did.rows * did.cols)} results are right; the largest error is ${v.worst.toFixed(2)} of what rounding may cost.`
-        : `Wrong: y[${r}, ${c}] is ${v.got.toPrecision(6)} and must be ${v.want[v.at].toPrecision(6)}.`);
+        : `Wrong: y[${r}, ${c}] is ${Number(v.got.toPrecision(6))} and must be ${Number(v.want[v.at].toPrecision(6))}.`);
     }
     if (unwritten) said.push(`${count(unwritten)} elements were never written.`);
     if (!cut && !did.faults.length) said.push("No fault: every access in bounds, no race.");

@@ -21,9 +21,9 @@ Lab.listing = (texts) => {
         pre.setAttribute("aria-label", `Source of ${file}`);
         pre.innerHTML = texts[file].replace(/\n$/, "").split("\n").map((text, i) => {
           const at = text.indexOf("//"), code = at < 0 ? safe(text) : `${safe(text.slice(0, at))}<span class="c1">${safe(text.slice(at))}</span>`;
-          const indent = text.match(/^ */)[0], struck = gone && gone.file === file && gone.line === i + 1;
+          const [whole, indent] = (at < 0 ? text : text.slice(0, at)).match(/^( *).*?(?= *$)/), struck = gone && gone.file === file && gone.line === i + 1;
           if (i + 1 < first || i + 1 > last) return "";
-          return `<span class="lab-line" data-line="${i + 1}">${struck ? `${indent}<del>${safe(text.trim())}</del>${gone.instead ? `  <ins>${safe(gone.instead)}</ins>` : ""}` : code}</span>`;
+          return `<span class="lab-line" data-line="${i + 1}">${struck ? `${indent}<del>${safe(whole.trim())}</del>${gone.instead ? `  <ins>${safe(gone.instead)}</ins>` : ""}` : code}</span>`;
         }).filter(Boolean).join("\n");
       }
       pre.querySelector(".lab-hot")?.classList.remove("lab-hot");

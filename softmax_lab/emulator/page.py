@@ -6,6 +6,7 @@ fibers. Both tools are pinned and needed only here: what they make is plain WebA
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
@@ -63,6 +64,13 @@ class ToolMissing(RuntimeError):
 
 def tools(folder: Path, say=print) -> Tools:
     """The pinned tools, fetched into `folder` by pip and npm the first time (some 500 MB)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:  # of two processes, one fetches
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _tools(folder, say)
+
+
+def _tools(folder: Path, say) -> Tools:
     zig, npm = folder / f"zig-{ZIG}", folder / f"binaryen-{BINARYEN}"
     optimiser = npm / "node_modules" / "binaryen" / "bin" / "wasm-opt"
     if not (zig / "ziglang").is_dir():
