@@ -10,13 +10,16 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from test_browser import served
 
 from softmax_lab import emulator, ledger, live, planted
 from softmax_lab.cuts import cuts
+from softmax_lab.emulator import Out, Source
 
 pytestmark = pytest.mark.browser
 
@@ -43,8 +46,13 @@ def folder(tmp_path_factory) -> Path:
         html = live.bench("naive", row=[2, 0, 1, -1], rows=3)._repr_html_()
         cut = live.bench("naive", cut="naive-guard")._repr_html_()
     # What README.md asks a host with a strict policy to allow, and one that does not.
-    for name, scripts in (("strict", "'self' 'wasm-unsafe-eval'"), ("closed", "'self'")):
-        rules = f"default-src 'none'; script-src {scripts}; worker-src blob:; img-src data:"
+    wasm = "'self' 'wasm-unsafe-eval'"
+    for name, scripts, workers in (
+        ("strict", wasm, "blob:"),
+        ("closed", "'self'", "blob:"),
+        ("alone", wasm, "'none'"),
+    ):
+        rules = f"default-src 'none'; script-src {scripts}; worker-src {workers}; img-src data:"
         rules += "; style-src 'self' 'unsafe-inline'"
         policy = f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
         (made / f"{name}.html").write_text(HEAD.replace("<title>", f"{policy}<title>") + html)
@@ -104,8 +112,6 @@ def counts(page) -> dict[str, int]:
 
 
 def test_counts_in_the_page_are_the_native_ones(page):
-    import numpy as np
-
     x = np.tile(np.array([2, 0, 1, -1], np.float32), (3, 1))
     known = emulator.run("naive", x).counts.known()
     assert {name: counts(page)[name] for name in known} == known
@@ -241,8 +247,6 @@ def test_another_kernel_and_the_steps_of_its_warp(page, kernel):
 
 
 def test_any_warp_of_any_block_is_stepped_through_to_its_last_step(page):
-    import numpy as np
-
     choose(page, "Scores", "rising")
     give(page, "Rows", 200)
     give(page, "Columns", 80)
@@ -445,6 +449,13 @@ def test_a_strict_policy_is_enough_and_without_it_the_picture_stays(browser, add
         give(page, "Columns", 1024)
         give(page, "Rows", 32)
         until(page, "SoftmaxLab.last.rows === 32")
+        page.goto(f"{address}/alone.html")
+        assert settle(page) == "ready"
+        choose(page, "Scores", "normal")
+        give(page, "Columns", 1024)
+        give(page, "Rows", 32)
+        until(page, "document.querySelector('.lab-bench').dataset.state === 'refused'")
+        assert "may not start a worker" in said(page)
         page.goto(f"{address}/closed.html")
         assert settle(page) == "failed"
         assert "wasm-unsafe-eval" in page.locator(".lab-bench").inner_text()
@@ -537,5 +548,53 @@ def test_firefox_counts_the_same(address, tmp_path):
         found = script("return SoftmaxLab.last.counters")
         known = ledger.derive("naive", 3, 4).known()
         assert {name: found[name] for name in known} == known
-        said = script("return document.querySelector('.lab-said').textContent")
-        assert "12 results are right" in said
+        words = script("return document.querySelector('.lab-said').textContent")
+        assert "12 results are right" in words
+        faults = command("WebDriver:ExecuteAsyncScript", script=PLANTED, args=[])["value"]
+        for defect, there in zip(planted.planted(), faults, strict=True):
+            assert there == native_faults(defect), defect
+        script(LARGE)
+        for _ in range(300):
+            if script("return SoftmaxLab.last.rows") == 32:
+                break
+            time.sleep(0.05)
+        assert script("return SoftmaxLab.last.counters.load_sectors") == 3 * 32 * 1024
+
+
+PLANTED = """const done = arguments[0];
+SoftmaxLab.load().then(({ unpacked }) => {
+  const machine = SoftmaxLab.machine(unpacked);
+  const faults = (each) => SoftmaxLab.runPlanted(machine, each).faults.map((f) => f.text);
+  done(unpacked.info.planted.map(faults));
+}, (error) => done(String(error)));"""
+LARGE = """const field = (name) => [...document.querySelectorAll(".lab-field")]
+  .find((each) => each.textContent.startsWith(name)).querySelector("input, select");
+for (const [name, value] of [["Scores", "normal"], ["Columns", 1024], ["Rows", 32]]) {
+  field(name).value = value;
+  field(name).dispatchEvent(new Event("change"));
+}"""
+
+
+@cache
+def native_faults(defect: planted.Planted) -> list[str]:
+    x = np.arange(1, planted.SIZE + 1, dtype=np.float32)
+    run = emulator.launch(
+        Source.read(planted.FILE),
+        defect.grid,
+        defect.block,
+        (x, Out(x.shape), x.size),
+        kernel=defect.name,
+        shared=defect.shared,
+        cooperative=defect.group > 1,
+        sanitize=True,
+    )
+    return list(map(str, run.faults))
+
+
+def test_planted_defects_are_reported_as_by_the_native_emulator(page):
+    for defect, there in zip(
+        planted.planted(),
+        page.evaluate(f"new Promise((done) => (function () {{ {PLANTED} }})(done))"),
+        strict=True,
+    ):
+        assert there == native_faults(defect), defect

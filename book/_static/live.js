@@ -6,7 +6,7 @@
 "use strict";
 const Lab = globalThis.SoftmaxLab ??= {};
 if (Lab.mount) return; // JupyterLab: each bench of a notebook brings its scripts along
-const FILES = ["live_core.js", "live_art.js", "live_inputs.js", "live_steps.js", "live_bench.js", "kernels.wasm.js"];
+const FILES = ["live_core.js", "kernels.wasm.js", "live_art.js", "live_inputs.js", "live_steps.js", "live_bench.js"];
 const here = document.currentScript?.src ?? "";
 
 let arrived = null, loaded = null;
@@ -19,8 +19,10 @@ const fetched = (name) => new Promise((resolve, reject) => {
   document.head.append(script);
 });
 Lab.load = () => loaded ??= (async () => {
-  if (here) await Promise.all(FILES.map(fetched));
-  const unpacked = await Lab.unpack(await packed);
+  const scripts = here ? Promise.all(FILES.map(fetched)) : null, compiled = packed.then((text) => Lab.unpack(text));
+  compiled.catch(() => {}); // said below, not as an unhandled rejection while a script is still on its way
+  await scripts;
+  const unpacked = await compiled;
   return { unpacked, info: unpacked.info, art: Lab.art(unpacked.info.look) };
 })();
 
