@@ -502,7 +502,7 @@ def firefox(folder: Path) -> Iterator:
     try:
         for _ in range(300):
             try:
-                line = socket.create_connection(("127.0.0.1", port), 60)
+                line = socket.create_connection(("127.0.0.1", port), 300)
                 break
             except OSError:
                 time.sleep(0.1)

@@ -113,7 +113,8 @@ Lab.art = (look) => {
         + registers(186, LANES.map((lane) => [brief(step.before[lane]), brief(step.after[lane])]), kinds) ];
     }
     if (!isAccess(step)) return [48, ends + squares(24, kinds)];
-    const held = LANES.map((lane) => lanes.has(lane) ? [brief(step.after[lane]), digits(step.address[lane])] : ["–", ""]);
+    const far = Math.max(...step.address) > 99999; // does not fit a cell; the sectors say it
+    const held = LANES.map((lane) => lanes.has(lane) ? [brief(step.after[lane]), far ? "" : `${step.address[lane]}`] : ["–", ""]);
     let y = 70, art = ends + squares(24, kinds);
     if (global(step)) {
       art += label(8, y, `sectors of ${step.array}, at their byte: used floats solid, others hatched`);
@@ -123,7 +124,7 @@ Lab.art = (look) => {
       });
       y += 24 + Math.ceil(touched(step).length / 4) * look.row + 10;
     }
-    art += label(8, y, `what each lane ${step.op === "load" ? "reads" : "writes"}, and at which byte of ${step.array}`);
+    art += label(8, y, `what each lane ${step.op === "load" ? "reads" : "writes"}${far ? ` of ${step.array}` : `, and at which byte of ${step.array}`}`);
     return [y + 10 + 2 * 66 + 2, art + registers(y + 10, held, kinds)];
   }
   const heightOf = (step) => body(step)[0];

@@ -231,7 +231,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     };
     const warps = Math.ceil((k ? did.block : d.block) / 32), blocks = k ? did.grid : d.grid;
     detail.replaceChildren(
-      part("counts", "Counts, beside the closed forms for this input", true, () => counts(did, k, cut)),
+      part("counts", k ? "Counts, beside the closed forms for this input" : "Counts", true, () => counts(did, k, cut)),
       ...(k ? [part("y", "Results, beside the exact answer", false, () => results(did))] : []),
       part("lines", "Line by line: sectors of a request, warps that split", false, () => perLine(did)),
       part("steps", "Step through a warp", host.dataset.open === "steps", () => Lab.stepper(did, { art, info, file: fileOf(), range: rangeOf(), gone: cut ?? null, blocks, warps, retrace: again, kept })));
@@ -271,8 +271,10 @@ Lab.bench = async (host, { unpacked, info, art }) => {
   }
   function perLine(did) {
     const source = (s) => safe((info.texts[s.file] ?? "").split("\n")[s.line - 1]?.split("//")[0].trim() ?? "");
-    return table(["line", "source", "what", "requests", "sectors of a request", "warps that split"], did.sites.map((s) => [`${safe(s.file)}:${s.line}`, `<code>${source(s)}</code>`,
-      s.op === "branch" ? "branch" : `${s.op}, ${s.space}`, count(s.requests), s.op === "branch" || !s.sectors ? "–" : count(s.sectors / s.requests), s.op === "branch" ? `${count(s.diverged)} of ${count(s.requests)}` : "–"]), 3);
+    const box = table(["line", "what", "requests", "sectors of a request", "warps that split", "source"], did.sites.map((s) => [`${safe(s.file)}:${s.line}`,
+      s.op === "branch" ? "branch" : `${s.op}, ${s.space}`, s.op === "branch" ? "–" : count(s.requests), s.op === "branch" || !s.sectors ? "–" : count(s.sectors / s.requests), s.op === "branch" ? `${count(s.diverged)} of ${count(s.requests)}` : "–", `<code>${source(s)}</code>`]), 2);
+    for (const cell of box.querySelectorAll(":is(td, th):last-child")) cell.className = ""; // words again
+    return box;
   }
 
   const clear = () => {

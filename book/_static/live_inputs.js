@@ -72,7 +72,8 @@ const SHOWN = 64, TOP = 18, TALL = 132, GAP = 38, LOW = 96, REACH = 4;
  */
 function plot(art, look, onDraw) {
   const { el } = Lab, { brief, safe } = Lab.art;
-  const pad = el("div", { className: "lab-pad", tabIndex: 0 }), hint = el("p", { className: "lab-hint" });
+  const picture = el("div"), grip = el("div", { className: "lab-grip" }); // a finger scrolls the page everywhere but on the scores
+  const pad = el("div", { className: "lab-pad", tabIndex: 0 }, picture, grip), hint = el("p", { className: "lab-hint" });
   pad.setAttribute("role", "slider");
   pad.setAttribute("aria-label", "Score of a column");
   const host = el("div", { className: "lab-plot" }, pad, hint);
@@ -108,7 +109,8 @@ function plot(art, look, onDraw) {
     }
     out.push(`<path d="M${left} ${base}h${pitch * n}" stroke="currentColor"/>`);
     const hatch = `<defs><pattern id="${id}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0V6" stroke="currentColor" stroke-width="1.5" opacity=".55"/></pattern></defs>`;
-    pad.innerHTML = `<svg width="${wide}" height="${base + 22}" viewBox="0 0 ${wide} ${base + 22}" aria-hidden="true" font-family="sans-serif" fill="currentColor">${hatch}${out.join("")}</svg>`;
+    grip.style.height = `${floor + 6}px`;
+    picture.innerHTML = `<svg width="${wide}" height="${base + 22}" viewBox="0 0 ${wide} ${base + 22}" aria-hidden="true" font-family="sans-serif" fill="currentColor">${hatch}${out.join("")}</svg>`;
     pad.classList.toggle("lab-open", open);
     pad.setAttribute("aria-valuemin", -largest);
     pad.setAttribute("aria-valuemax", largest);
