@@ -1,4 +1,4 @@
-/* Live benches: <div class="lab-bench" data-kernel=…> in a page. This script waits until one comes into sight and only
+/* Live benches: <div class="lab-bench" data-kernel=…> in a page. This script waits until one is a screen away and only
  * then loads the rest: the driver, the pictures, the bench itself and the kernels. From file:// too, so everything is a
  * plain script.
  */
@@ -43,7 +43,7 @@ Lab.mount = () => {
         const note = Object.assign(document.createElement("p"), { className: "lab-note", textContent: `The kernels cannot run in this page (${error.message}). A host with a strict content security policy has to allow 'wasm-unsafe-eval'.` });
         host.append(note);
       }
-    }, { rootMargin: "200px" }).observe(host);
+    }, { rootMargin: "100% 0px" }).observe(host);
   }
 };
 if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", Lab.mount);
