@@ -20,7 +20,7 @@ RUN := PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY)
 PAGES := _build/html
 
 .DEFAULT_GOAL := help
-.PHONY: help book test check lab bench profile doctor clean venv compiler npm
+.PHONY: help book test check lab live bench profile doctor clean venv compiler npm
 
 help: ## list these targets
 	@echo "Softmax Lab"
@@ -45,6 +45,9 @@ check: compiler ## lint, formatting and the fast tests, in less than a minute
 lab: compiler ## open the chapters in JupyterLab (installed into .venv the first time)
 	@$(PY) -c 'import jupyterlab, jupyterlab_myst' 2>/dev/null || $(PIP) install $(LAB)
 	@$(RUN) -m jupyter lab book $(ARGS)
+
+live: venv npm ## make the kernels that run in the pages anew, if a kernel or the emulator has changed
+	@$(RUN) -m softmax_lab.livefile
 
 bench: venv ## measure the kernels on this machine's GPU; adds to your own records
 	@$(RUN) -m softmax_lab bench $(ARGS)
