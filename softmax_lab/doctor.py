@@ -135,30 +135,25 @@ def cupy() -> str:
     names = [name for name in CUPYS if version(name)]
     found = " and ".join(f"{name} {version(name)}" for name in names) or "none"
     if len(names) > 1:
-        raise Lacking(found, f"{PIP} uninstall --yes {' '.join(names)} && {BRINGS_CUPY}")
+        lacks(found, f"{PIP} uninstall --yes {' '.join(names)} && {BRINGS_CUPY}")
     return found if names else lacks()
 
 
 def nvrtc() -> str:
     """CUDA's run-time compiler."""
-    from softmax_lab import nvrtc
-
-    through_cupy()
-    return nvrtc.version()
+    return through_cupy().version()
 
 
 def headers() -> str:
     """CUDA's headers."""
+    return ", ".join(map(str, through_cupy().include_folders()))
+
+
+def through_cupy():
+    """Our module for NVRTC, which CuPy's binding reaches."""
     from softmax_lab import nvrtc
 
-    through_cupy()
-    return ", ".join(map(str, nvrtc.include_folders()))
-
-
-def through_cupy() -> None:
-    """Raises Lacking without CuPy, by whose binding NVRTC is reached."""
-    if not any(map(version, CUPYS)):
-        raise Lacking("needs CuPy, which is missing", LOOKED_FOR["CuPy"][2])
+    return nvrtc if any(map(version, CUPYS)) else lacks("CuPy is missing", f"{BRINGS_CUPY} (Linux)")
 
 
 def profiler() -> str:
@@ -274,9 +269,9 @@ def main(arguments: Sequence[str] = ()) -> int:
     return int(any(each.needed and not each.ok for each in checks))
 
 
-def lacks(found: str = "none") -> NoReturn:
+def lacks(found: str = "none", fix: str | None = None) -> NoReturn:
     """Say that what was looked for is not there, or not as it must be."""
-    raise Lacking(found)
+    raise Lacking(found, fix)
 
 
 def version(distribution: str) -> str | None:
