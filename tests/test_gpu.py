@@ -14,8 +14,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+<<<<<<< HEAD
 from softmax_lab import gpu, nvrtc, provenance, reference, registry, stopwatch
 from softmax_lab.registry import EXHIBITS, KERNELS
+=======
+from softmax_lab import gpu, nvrtc, provenance, records, reference, registry, roofline, stopwatch
+from softmax_lab.registry import KERNELS
+>>>>>>> i2c
 
 BUILDS = [
     pytest.param(kernel, arch, dtype, id=f"{kernel.name}-{arch}-{dtype}")
@@ -66,6 +71,21 @@ def test_every_kernel_compiles_without_spills(compiler, kernel, arch, dtype):
     assert made.registers * kernel.block <= 65536  # a block's registers must fit a multiprocessor
     assert made.stack_bytes == 0
     assert made.shared_bytes <= 48 * 1024
+
+
+def test_the_chapters_words_on_registers_hold(compiler):
+    """Nothing needs so many that a place for a warp stays empty; with more room, three passes take
+    more."""
+    for kernel in registry.KERNELS.values():
+        for arch in gpu.ARCHS:
+            room = roofline.registers_for_all(nvrtc.capability(arch))
+            assert gpu.compile(kernel, arch).registers <= room, (kernel.name, arch)
+    taken: dict[int, list[int]] = {}
+    for arch in gpu.ARCHS:
+        room = roofline.registers_for_all(nvrtc.capability(arch))
+        taken.setdefault(room, []).append(gpu.compile("naive", arch).registers)
+    less, more, most = (taken[room] for room in sorted(taken))
+    assert max(less) < min(more) and max(more) < min(most)
 
 
 def test_the_library_alone_is_enough(compiler, tmp_path):
