@@ -13,32 +13,32 @@ from softmax_lab.roofline import rate
 from softmax_lab.units import MISSING, number, percent
 
 
+TIMING = ("median [µs]", "20 – 80 % [µs]", "useful [GB/s]", "share of copy")
+"""Heads of the cells that `timing` gives."""
+
+
 def times(runs: Sequence[Measured | None]) -> Table | Sentence:
     """Recorded times, a shape a row, beside the copy kernel's at the same size in the same run."""
     timed = [run for run in runs if run is not None and run.seconds]
     if not timed:
         return say("Time on a GPU: not measured yet.")
-    rows = []
-    for run in timed:
-        useful = 2 * ITEMSIZE[run.dtype] * run.rows * run.cols
-        share = run.copy_seconds / run.seconds if run.copy_seconds else None
-        spread = f"{number(run.p20 * 1e6)} – {number(run.p80 * 1e6)}"
-        bandwidth = number(rate(useful, run.seconds) / 1e9)
-        rows.append(
-            (
-                shape(run.rows, run.cols),
-                number(run.seconds * 1e6),
-                spread,
-                bandwidth,
-                percent(share),
-            )
-        )
-    heads = ("shape", "median [µs]", "20 – 80 % [µs]", "useful [GB/s]", "share of copy")
+    rows = [(shape(run.rows, run.cols), *timing(run)) for run in timed]
     return Table(
-        heads,
+        ("shape", *TIMING),
         tuple(rows),
         frozenset({1, 2, 3, 4}),
         note=f"{timed[0].dtype}; {provenance(timed[0])}",
+    )
+
+
+def timing(run: Measured) -> tuple[str, str, str, str]:
+    """Cells of a timed run: median [µs], spread [µs], useful rate [GB/s], share of copy."""
+    useful = 2 * ITEMSIZE[run.dtype] * run.rows * run.cols
+    return (
+        number(run.seconds * 1e6),
+        f"{number(run.p20 * 1e6)} – {number(run.p80 * 1e6)}",
+        number(rate(useful, run.seconds) / 1e9),
+        percent(run.copy_seconds / run.seconds if run.copy_seconds else None),
     )
 
 

@@ -72,12 +72,17 @@ ORDER = (
     "planted",
     "livefile",
     "live",
+    "alive",
+    "explorers",
+    "predictions",
+    "labs",
     "doctor",
     "__main__",
 )
 VIEWS = set(
     "svg prose canvas plots frames runs findings tables widgets versus clock lane_art "
-    "shuffle_frames online_frames trace_frames hand steppers".split()
+    "shuffle_frames online_frames trace_frames hand steppers alive explorers "
+    "predictions labs".split()
 )
 RUNS = {"emulator", "nvrtc", "gpu", "stopwatch", "bench", "profiler"}  # what launches or measures
 VERBS = {"count", "measure", "launch"}  # the ledger's functions that do
