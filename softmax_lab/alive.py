@@ -42,6 +42,12 @@ class View:
     __repr__ = __str__
 
 
+def styled(html: str) -> str:
+    """HTML with the style of views, for a widget outside the book."""
+    style = (STATIC / STYLE).read_text(encoding="utf-8")
+    return f'<style>{style}</style><div class="lab-view">{html}</div>'
+
+
 def in_the_book() -> bool:
     """Whether a page of the book is being built, which loads the scripts itself."""
     return bool(os.environ.get(IN_THE_BOOK))

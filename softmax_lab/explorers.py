@@ -24,6 +24,7 @@ MOST = 2**20
 ONCE = "2*E*M*N"
 """Bytes of one read and one write of the matrix: less no softmax from DRAM to DRAM can move."""
 
+FLOORS = "least time, if DRAM moved"
 NOTE = (
     "Where rises of a maximum enter, the counts are expected values on independent random scores."
 )
@@ -125,7 +126,7 @@ def shapes(kernel: str = "naive", rows: int = 256, cols: int = 1024) -> View | S
 
 
 def beside(runs: Sequence[Measured]) -> Table:
-    """Timed runs, one a row: kernel, shape where they differ, and what `runs.times` says of each."""
+    """Timed runs, one a row: kernel, shape where shapes differ, and what `runs.timing` gives."""
     one = len({(run.rows, run.cols) for run in runs}) == 1
     heads = ("kernel", *(() if one else ("shape",)), *TIMING)
     rows = [
@@ -213,5 +214,10 @@ def _bill(did: Counts, useful: Counts) -> Table:
     for field in ("flops", *_shown()):
         mine, theirs = getattr(did, field), getattr(useful, field)
         if mine or theirs:
-            rows.append((WORDS[field], number(mine), "–" if theirs is None else number(theirs)))
+            rows.append((WORDS[field], _tally(mine), "–" if theirs is None else _tally(theirs)))
     return Table(("count", "executed", "textbook"), tuple(rows), frozenset({1, 2}), note=NOTE)
+
+
+def _tally(count: float) -> str:
+    """A count; where an expected value is in it, it says so."""
+    return number(count) if count == int(count) else f"≈\u00a0{number(count, 6)}"

@@ -13,7 +13,7 @@ from html import escape
 import ipywidgets as w
 
 from softmax_lab import registry
-from softmax_lab.alive import View, in_the_book
+from softmax_lab.alive import View, in_the_book, styled
 from softmax_lab.explorers import MOST, beside, shapes
 from softmax_lab.prose import Sentence, together
 from softmax_lab.records import Measured
@@ -129,7 +129,7 @@ class Lab:
         self.runs = [run, *self.runs][:KEPT]
         self._say(f"{run.kernel} on {run.rows} × {run.cols}: measured now.")
         parts = (against_copy(run), beside(self.runs), provenance(run))
-        self.shown.value = together(*parts)._repr_html_()
+        self.shown.value = styled(together(*parts)._repr_html_())
 
 
 class _Scale:

@@ -12,7 +12,6 @@ from softmax_lab.records import Measured
 from softmax_lab.roofline import rate
 from softmax_lab.units import MISSING, number, percent
 
-
 TIMING = ("median [µs]", "20 – 80 % [µs]", "useful [GB/s]", "share of copy")
 """Heads of the cells that `timing` gives."""
 

@@ -7,6 +7,8 @@ const Lab = globalThis.SoftmaxLab, { counts, symbols, evaluate, floorTime, numbe
 const { kinds, el, safe, labelled, throttled, spoken, scale, table, renew, fresh } = Lab.views;
 if (kinds.costs) return;
 const shape = (rows, cols) => `${number(rows)}\u00a0×\u00a0${number(cols)}`, code = (text) => `<code>${safe(text)}</code>`;
+/** A count; where an expected value is in it, it says so. */
+const tally = (n) => Number.isInteger(n) ? number(n) : `≈\u00a0${number(n, 6)}`;
 const LINE = "var(--lab-line, #8888)", INK = { L1: "var(--lab-l1, #56B4E9)", DRAM: "var(--lab-dram, #D55E00)" };
 const wide = (field) => (field.classList.add("lab-wide-field"), field);
 const told = (html) => el("p", { className: "lab-note", innerHTML: html });
@@ -79,19 +81,19 @@ kinds.costs = (data) => {
     const kernel = data.kernels.find((k) => k.name === pick.value), type = data.types.find((t) => t.size === Number(sizes.querySelector(":checked").value));
     const { did, useful, floors, seconds } = bill(data, kernel, rows.value, cols.value, type.size), [floor] = floors;
     const where = `${code(kernel.name)} on ${shape(rows.value, cols.value)} ${type.name}`;
-    const words = `${where}: ${number(did.flops)} FLOPs and ${number(did.exp)} exponentials; the lanes ask for ${scaled(did.bytes, "B")}, <strong>${number(did.intensity)} FLOP/B</strong>. No softmax of this size is faster than ${data.roofs.map((roof, i) => `<strong>${scaled(floor.times[i], "s")}</strong> (${safe(roof.label)})`).join(" or ")}, if it comes from DRAM and goes back there.`;
-    const run = seconds === null ? "No run is recorded for this choice." : `The recorded run took ${scaled(seconds, "s")}, ${times(seconds / floor.times.at(-1))} that of the ${safe(data.roofs.at(-1).label)}.`;
+    const words = `${where}: ${tally(did.flops)} FLOPs and ${tally(did.exp)} exponentials; the lanes ask for ${scaled(did.bytes, "B")}, <strong>${number(did.intensity)} FLOP/B</strong>. No softmax of this size is faster than ${data.roofs.map((roof, i) => `<strong>${scaled(floor.times[i], "s")}</strong> (${safe(roof.label)})`).join(" or ")}, if it comes from DRAM and goes back there.`;
+    const run = seconds === null ? "No run is recorded for this choice." : `The recorded run took ${scaled(seconds, "s")}, ${times(seconds / floor.times.at(-1))} the least time by the ${safe(data.roofs.at(-1).label)}.`;
     const asif = kernel.dtypes.includes(type.name) ? "" : ` The kernel itself takes ${kernel.dtypes.join(" and ")}: at ${type.size} bytes this is what its formulas would say.`;
     const performance = seconds === null ? null : did.flops / seconds;
     const picture = roofline([["L1", "L1, as derived", did.moved], ["DRAM", "DRAM, at best", floor.bytes]].filter(([, , bytes]) => did.flops && bytes)
       .map(([level, label, bytes]) => ({ level, words: label, intensity: did.flops / bytes, performance })), data.roofs, data.peak, `Roofline of ${kernel.title}`);
     const known = Object.keys(data.words).filter((field) => did[field] || useful[field]);
-    const bills = table(["count", "executed", "textbook"], known.map((field) => [safe(data.words[field]), number(did[field] ?? 0), field in useful ? number(useful[field]) : data.unstated.includes(field) ? "–" : "0"]), { note: data.note });
+    const bills = table(["count", "executed", "textbook"], known.map((field) => [safe(data.words[field]), tally(did[field] ?? 0), field in useful ? tally(useful[field]) : data.unstated.includes(field) ? "–" : "0"]), { note: data.note });
     const lookup = symbols(kernel, rows.value, cols.value, type.size), fields = ["flops", "exp", "compare", "bytes", "moved"];
     const phases = el("details", { className: "lab-part", open, ontoggle: (event) => open = event.target.open }, el("summary", {}, "Phase by phase"),
       table(["phase", "FLOPs", "exponentials", "comparisons", "asked for [B]", "moved at L1 [B]"], kernel.executed.map((phase) => {
         const mine = counts([phase], lookup);
-        return [safe(phase[0]), ...fields.map((field) => number(mine[field] ?? 0))];
+        return [safe(phase[0]), ...fields.map((field) => tally(mine[field] ?? 0))];
       })));
     renew(place, told(`${words} ${run}${asif}`),
       table([data.floors, "bytes", "intensity [FLOP/B]", ...data.roofs.map((roof) => roof.label)], floors.map((f) => [f.words, scaled(f.bytes, "B"), number(f.intensity), ...f.times.map((t) => scaled(t, "s"))])),
