@@ -75,11 +75,12 @@ def symbols(
 
 
 def count(name: str, *arrays) -> Counts:
-    """`Counts` of the kernel's own source, executed on the CPU emulator (slow: keep to a few
-    million elements).
+    """`Counts` of the kernel's own source, executed on the CPU emulator on arrays (rows, cols) of a
+    type it takes (slow: keep to a few million elements).
 
-    Raises ValueError for arrays the kernel does not take, CompilerMissing without a C++ compiler,
-    and RuntimeError when the emulator reports a fault or an output element is never stored.
+    Raises ValueError or TypeError for arrays the kernel does not take, CompilerMissing without a
+    C++ compiler, and RuntimeError when the emulator reports a fault or an output element is never
+    stored.
     """
     run = emulator.run(registry.get(name), *arrays)
     if run.faults:
@@ -92,11 +93,12 @@ def count(name: str, *arrays) -> Counts:
 
 
 def measure(name: str, *shape: int, dtype: str = "float32") -> records.Measured:
-    """Time and hardware counters at a shape: measured now on a GPU if asked for, else the recorded
-    run.
+    """Time of one launch [s] and hardware counters at a shape (rows, cols): measured now on a GPU
+    if asked for, else the recorded run.
 
-    Set SOFTMAX_LAB_LIVE=1 to measure now. A shape that nobody recorded is a LookupError that names
-    the nearest.
+    Set SOFTMAX_LAB_LIVE=1 to measure now. Raises LookupError for a shape that nobody recorded,
+    naming the nearest; ValueError or TypeError for no kernel or no shape; RuntimeError where it is
+    to measure and there is no GPU.
     """
     kernel = registry.get(name)
     sizes = registry.checked_sizes(shape)
@@ -110,11 +112,12 @@ def measure(name: str, *shape: int, dtype: str = "float32") -> records.Measured:
 
 
 def launch(name: str, *arrays, device: str = "auto"):
-    """Run one kernel and return its output, on the GPU or on the CPU emulator's plain build.
+    """Run one kernel on arrays (rows, cols) and return its output, of their shape and type, on the
+    GPU or on the CPU emulator's plain build.
 
-    `auto` takes the GPU where there is one. Raises ValueError for another device or for arrays the
-    kernel does not take, RuntimeError (in plain words) when the GPU was asked for and there is
-    none.
+    `auto` takes the GPU where there is one. Raises ValueError for another device, ValueError or
+    TypeError for arrays the kernel does not take, RuntimeError (in plain words) when the GPU was
+    asked for and there is none.
     """
     kernel = registry.get(name)
     if device not in ("auto", "gpu", "cpu"):
@@ -171,8 +174,10 @@ class Ledger:
 
 
 def ledger(name: str, rows: int, cols: int, *, counted: bool = True, seed: int = 0) -> Ledger:
-    """Derive, count and measure one kernel at (rows, cols), on standard normal data for the
-    count."""
+    """Derive, count and measure one kernel at (rows, cols), on standard normal data for the count.
+
+    What nobody measured is None there. Raises as `derive` and `count` do.
+    """
     kernel = registry.get(name)
     sizes = registry.checked_sizes((rows, cols))
     x = reference.inputs("normal", rows, cols, seed) if counted else None
