@@ -13,7 +13,7 @@ from softmax_lab.alive import View
 from softmax_lab.clock import CLOSE
 from softmax_lab.counts import Counts
 from softmax_lab.ledger import Ledger
-from softmax_lab.prose import Sentence, Table, html
+from softmax_lab.prose import Sentence, Table, html, names
 from softmax_lab.records import Measured
 from softmax_lab.runs import provenance, shape
 from softmax_lab.units import MISSING
@@ -132,7 +132,7 @@ def predict(
     if not questions:
         raise ValueError("predict asks at least one question")
     levels = [level for level in LEVELS if any(level in q.values for q in questions)]
-    parts = [*then, *dict.fromkeys(map(_where, filter(None, runs)))]
+    parts = [*then, *_where([run for run in runs if run is not None])]
     after = "".join(part._repr_html_() for part in parts)
     data = {
         "levels": levels,
@@ -191,8 +191,15 @@ def _replies(questions: Sequence[Question]) -> str:
     )
 
 
-def _where(run: Measured) -> Sentence:
-    """Shape, machine, date and software of a run, and where its data were."""
-    level = f" Each launch found its data in {run.level}." if run.level else ""
-    words = f"Measured on {shape(run.rows, run.cols)} {run.dtype}: {provenance(run)}{level}"
-    return Sentence(words, source=True)
+def _where(runs: Sequence[Measured]) -> list[Sentence]:
+    """Shapes, machine, date, software of runs, and where their data were; like ones together."""
+    said: dict[tuple, list[str]] = {}
+    for run in runs:
+        level = f" Each timed launch found its data in {run.level}." if run.level else ""
+        said.setdefault((run.dtype, f"{provenance(run)}{level}"), []).append(
+            shape(run.rows, run.cols)
+        )
+    return [
+        Sentence(f"Measured on {names(list(dict.fromkeys(shapes)))} {dtype}: {words}", source=True)
+        for (dtype, words), shapes in said.items()
+    ]

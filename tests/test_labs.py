@@ -174,3 +174,28 @@ def test_every_control_has_a_name():
     assert not any(
         each.continuous_update for each in controls if hasattr(each, "continuous_update")
     )
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_it_times_now_and_says_why_a_matrix_does_not_fit():
+    from softmax_lab import bench
+
+    async def until(lab, words: str) -> None:
+        for _ in range(1200):
+            await asyncio.sleep(0.05)
+            if not lab.busy and words in lab.status.value:
+                return
+        raise AssertionError(lab.status.value)
+
+    async def steps():
+        lab = labs.Lab(bench.measure, "warp", 100, 333)
+        lab.again.click()
+        await until(lab, "warp on 100 × 333: measured now.")
+        assert lab.runs[0].seconds > 0
+        lab.rows.exact.value = lab.cols.exact.value = MOST
+        await until(lab, "could not be timed")
+        assert "free" in lab.status.value
+        lab.rows.exact.value = lab.cols.exact.value = 64
+        await until(lab, "warp on 64 × 64: measured now.")
+
+    in_a_notebook(steps)

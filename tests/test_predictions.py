@@ -63,6 +63,15 @@ def test_a_gain_against_what_was_promised(ratio, place):
     assert predictions.against_promise(run(ratio), None, 4 / 3) is None
 
 
+def test_runs_of_one_machine_share_a_line():
+    elsewhere = Measured("naive", "float32", 3, 3, "tesla-t4", seconds=1.0)
+    lines = predictions._where([run(1.0), run(2.0), elsewhere])
+    assert [str(line).split(":")[0] for line in lines] == [
+        "Measured on 8\u00a0×\u00a09 float32",
+        "Measured on 3\u00a0×\u00a03 float32",
+    ]
+
+
 def test_the_page_gets_questions_and_answers(monkeypatch):
     monkeypatch.setenv(live.IN_THE_BOOK, "1")
     asked = choice("How **many**?", REPLIES, {"derived": 32, "counted": 32}, unit="sectors")

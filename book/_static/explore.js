@@ -41,13 +41,19 @@ function roofline(points, roofs, peak, title) {
     out.push(text(x(at) + (under ? 22 : -6), y(at * roof.bandwidth) + (under ? 22 : -12), `${scaled(roof.bandwidth, "B/s")} ${roof.label}`, { turn: tilt }));
   });
   if (peak) out.push(text(x1 - 4, y(peak) - 8, `${scaled(peak, "FLOP/s")} FP32 peak`, { anchor: "end" }));
-  const lowest = Math.min(...roofs.map((roof) => roof.bandwidth)), said = [];
-  points.forEach(({ level, words, intensity, performance }, rank) => {
+  const lowest = Math.min(...roofs.map((roof) => roof.bandwidth)), said = [], taken = [];
+  const free = (x0, y0, width) => { // the next line below on which no other label stands
+    while (taken.some(([a, b, w]) => x0 < a + w && a < x0 + width && Math.abs(y0 - b) < 19)) y0 += 4;
+    taken.push([x0, y0, width]);
+    return y0;
+  };
+  [...points].sort((a, b) => a.intensity - b.intensity).forEach(({ level, words, intensity, performance }, rank) => {
     const bound = Math.min(peak ?? Infinity, intensity * lowest), px = x(intensity), py = y(performance ?? bound);
     if (performance === null) out.push(line(px, y0, px, py, { width: 3, stroke: INK[level], dashes: "6 3" }));
     out.push(`<circle cx="${px.toFixed(1)}" cy="${py.toFixed(1)}" r="7" fill="${INK[level]}" stroke="currentColor" stroke-width="1.2"/>`);
-    const late = px > 500;
-    out.push(text(px + (late ? -12 : 12), Math.min(py + 22 + 22 * rank, y0 - 8), words, { anchor: late ? "end" : "start" }));
+    const wide = 8.2 * words.length, left = px > 560 || (!rank && px - wide > x0 + 20); // the first to the left of its point
+    const at = free(left ? px - 12 - wide : px + 12, Math.min(py + 22, y0 - 30), wide);
+    out.push(text(px + (left ? -12 : 12), at, words, { anchor: left ? "end" : "start" }));
     said.push(`${words}: ${number(intensity)} FLOP/B, ${performance === null ? `at most ${scaled(bound, "FLOP/s")}` : scaled(performance, "FLOP/s")}`);
   });
   const bounds = roofs.map((roof) => `${roof.label} ${scaled(roof.bandwidth, "B/s")}`).join(", ");
@@ -91,7 +97,7 @@ kinds.costs = (data) => {
     const bills = table(["count", "executed", "textbook"], known.map((field) => [safe(data.words[field]), tally(did[field] ?? 0), field in useful ? tally(useful[field]) : data.unstated.includes(field) ? "–" : "0"]), { note: data.note });
     const lookup = symbols(kernel, rows.value, cols.value, type.size), fields = ["flops", "exp", "compare", "bytes", "moved"];
     const phases = el("details", { className: "lab-part", open, ontoggle: (event) => open = event.target.open }, el("summary", {}, "Phase by phase"),
-      table(["phase", "FLOPs", "exponentials", "comparisons", "asked for [B]", "moved at L1 [B]"], kernel.executed.map((phase) => {
+      table(["phase", "FLOPs", "exponentials", "comparisons", "asked [B]", "at L1 [B]"], kernel.executed.map((phase) => {
         const mine = counts([phase], lookup);
         return [safe(phase[0]), ...fields.map((field) => tally(mine[field] ?? 0))];
       })));

@@ -63,7 +63,9 @@ kinds.predict = (data) => {
       return [question.ask + (question.unit ? ` <span class="unit">[${safe(question.unit)}]</span>` : ""), safe(mine), ...known.map((v, i) => v === null ? (data.levels[i] === "measured" && question.measurable ? MISSING : "–") : number(v)), safe(verdict)];
     });
     const replies = data.questions.flatMap((question, k) => question.options ? [question.options.find(([label]) => label === said[k])] : []).filter(([, reply]) => reply);
-    answers.replaceChildren(table(["question", "you", ...data.levels, "yours against it"], rows), ...replies.map(([label, reply]) => el("p", { className: "lab-note", innerHTML: `You said: <b>${safe(label)}</b>. ${reply}` })), el("div", { innerHTML: data.then }));
+    const compared = table(["question", "you", ...data.levels, "yours against it"], rows);
+    compared.classList.add("lab-guessed");
+    answers.replaceChildren(compared, ...replies.map(([label, reply]) => el("p", { className: "lab-note", innerHTML: `You said: <b>${safe(label)}</b>. ${reply}` })), el("div", { innerHTML: data.then }));
     answers.hidden = again.hidden = false;
     look.hidden = true;
     hint.textContent = "";
