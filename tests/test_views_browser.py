@@ -47,6 +47,13 @@ VIEWS = {
 }
 
 
+TITLES = {
+    "costs": "Cost explorer",
+    "shapes": "Recorded shapes",
+    "predict": "Predict, then look",
+}
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """A page for each view, as the book embeds it and as JupyterLab gets it."""
@@ -157,18 +164,20 @@ def test_it_fits_a_phone_and_is_legible(visit, name, theme):
     assert found["seen"] > 5 and found["poor"] == []
 
 
-@pytest.mark.parametrize("name", VIEWS)
-def test_every_control_has_a_name_and_a_size_for_thumbs(visit, name):
-    page = visit(name)
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_control_has_a_name_and_a_size_for_thumbs(visit, view):
+    page = visit(view)
     names = page.evaluate(
         """() => [...document.querySelectorAll(".lab-view :is(select, input, button)")]
           .filter((e) => e.checkVisibility())
-          .map((e) => [e.getAttribute("aria-label") || e.labels?.[0]?.textContent || e.textContent,
+          .map((e) => [e.getAttribute("aria-label") || e.labels[0]?.textContent
+            || (e.matches("button") ? e.textContent : ""),
             (e.type === "radio" ? e.parentElement : e).getBoundingClientRect().height])"""
     )
     assert names
     for name, height in names:
         assert name.strip() and height >= 40, name
+    assert page.get_by_role("group", name=TITLES[view]).count() == 1
     drawn = page.locator(".lab-view svg")
     for drawing in drawn.all():
         assert len(drawing.locator("desc").text_content()) > 60
@@ -360,6 +369,6 @@ def test_a_reload_forgets(visit):
 def test_texts_cannot_break_out_of_the_data():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(live.IN_THE_BOOK, "1")
-        html = predict(number("</script><b>?", {"derived": 1}))._repr_html_()
+        html = predict(number("</script><b>?", {"derived": 1}, "</script>"))._repr_html_()
     assert html.count("</script>") == 1
     assert "<b>?" not in html

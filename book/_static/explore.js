@@ -109,6 +109,7 @@ kinds.costs = (data) => {
   draw();
   return [form, aside, place];
 };
+kinds.costs.title = "Cost explorer";
 Lab.bill = bill;
 
 // ---- the recorded shapes ----
@@ -154,4 +155,5 @@ kinds.shapes = (data) => {
   draw();
   return [el("form", { className: "lab-controls", onsubmit: () => false }, wide(labelled("Kernel", pick)), field), aside, place];
 };
+kinds.shapes.title = "Recorded shapes";
 })();

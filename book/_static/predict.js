@@ -85,5 +85,6 @@ kinds.predict = (data) => {
   changed();
   return [form, hint, answers];
 };
+kinds.predict.title = "Predict, then look";
 Lab.typed = typed;
 })();

@@ -108,7 +108,9 @@ function mount() {
     host.dataset.state = "seen";
     try {
       const data = JSON.parse(host.querySelector('script[type="application/json"]').textContent);
-      const parts = kinds[host.dataset.view](data, host);
+      const draw = kinds[host.dataset.view], parts = draw(data, host);
+      host.setAttribute("role", "group");
+      host.setAttribute("aria-label", draw.title);
       host.querySelector(".lab-still").replaceWith(...parts);
       host.dataset.state = "ready";
     } catch (error) {
@@ -118,6 +120,12 @@ function mount() {
   }
 }
 Lab.views = { kinds, mount, el, safe, labelled, throttled, spoken, scale, table, renew, fresh };
+
+// In JupyterLab a key pressed on a slider or a choice would move through the notebook's cells: they are the view's own.
+window.addEventListener("keydown", (event) => {
+  const ours = event.target.closest?.(".jp-Notebook :is(.lab-view, .lab-bench)");
+  if (ours && !(event.ctrlKey || event.metaKey || event.altKey)) event.stopPropagation();
+}, true);
 // Scripts of a page run in order before this event; in a notebook each output calls `mount` itself.
 document.addEventListener("DOMContentLoaded", mount);
 })();
