@@ -289,7 +289,7 @@ def test_each_recorded_shape_shows_its_times(visit):
     page = visit("shapes")
     view = VIEWS["shapes"]()
     assert "No GPU is at work here" in page.locator(".lab-view").inner_text()
-    slider = page.get_by_label("Recorded shape")
+    slider = page.get_by_label("Recorded shape", exact=True)
     slider.press("Home")
     for rows, cols in view.data["shapes"]:
         run = ledger.measure("naive", rows, cols)

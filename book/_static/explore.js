@@ -37,7 +37,7 @@ function roofline(points, roofs, peak, title) {
     const corner = Math.min(peak ? peak / roof.bandwidth : 10 ** right, 10 ** right), flat = Math.min(peak ?? Infinity, corner * roof.bandwidth);
     const style = { width: 2, stroke: "currentColor", dashes: roof.measured ? "" : "7 4" }, tilt = Math.atan2(y(flat) - y(corner * roof.bandwidth / 100), x(corner) - x(corner / 100)) * 180 / Math.PI;
     out.push(line(x(10 ** left), y(10 ** left * roof.bandwidth), x(corner), y(flat), style), line(x(corner), y(flat), x1, y(flat), style));
-    const at = 10 ** (left + 0.25), under = rank > 0;
+    const at = 10 ** (left + 0.55), under = rank > 0;
     out.push(text(x(at) + (under ? 22 : -6), y(at * roof.bandwidth) + (under ? 22 : -12), `${scaled(roof.bandwidth, "B/s")} ${roof.label}`, { turn: tilt }));
   });
   if (peak) out.push(text(x1 - 4, y(peak) - 8, `${scaled(peak, "FLOP/s")} FP32 peak`, { anchor: "end" }));
@@ -51,9 +51,9 @@ function roofline(points, roofs, peak, title) {
     const bound = Math.min(peak ?? Infinity, intensity * lowest), px = x(intensity), py = y(performance ?? bound);
     if (performance === null) out.push(line(px, y0, px, py, { width: 3, stroke: INK[level], dashes: "6 3" }));
     out.push(`<circle cx="${px.toFixed(1)}" cy="${py.toFixed(1)}" r="7" fill="${INK[level]}" stroke="currentColor" stroke-width="1.2"/>`);
-    const wide = 8.2 * words.length, left = px > 560 || (!rank && px - wide > x0 + 20); // the first to the left of its point
-    const at = free(left ? px - 12 - wide : px + 12, Math.min(py + 22, y0 - 30), wide);
-    out.push(text(px + (left ? -12 : 12), at, words, { anchor: left ? "end" : "start" }));
+    // Beside the point, or at the foot of its line; the first to the left if there is room.
+    const wide = 8.2 * words.length, left = px > 560 || (!rank && px - wide > x0 + 20), low = performance === null ? y0 - 30 : Math.min(py + 22, y0 - 30);
+    out.push(text(px + (left ? -12 : 12), free(left ? px - 12 - wide : px + 12, low, wide), words, { anchor: left ? "end" : "start" }));
     said.push(`${words}: ${number(intensity)} FLOP/B, ${performance === null ? `at most ${scaled(bound, "FLOP/s")}` : scaled(performance, "FLOP/s")}`);
   });
   const bounds = roofs.map((roof) => `${roof.label} ${scaled(roof.bandwidth, "B/s")}`).join(", ");

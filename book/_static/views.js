@@ -122,7 +122,7 @@ function mount() {
 Lab.views = { kinds, mount, el, safe, labelled, throttled, spoken, scale, table, renew, fresh };
 
 // In JupyterLab a key pressed on a slider or a choice would move through the notebook's cells: they are the view's own.
-window.addEventListener("keydown", (event) => {
+globalThis.addEventListener?.("keydown", (event) => {
   const ours = event.target.closest?.(".jp-Notebook :is(.lab-view, .lab-bench)");
   if (ours && !(event.ctrlKey || event.metaKey || event.altKey)) event.stopPropagation();
 }, true);
