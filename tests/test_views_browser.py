@@ -270,6 +270,10 @@ def test_a_recorded_run_stands_beside_its_floor(visit):
         page.locator(".lab-note").first.inner_text()
     )
     assert run.provenance["date"] in page.locator(".lab-source").last.inner_text()
+    page.get_by_label("2 (float16)").check()
+    settle(page, "No run is recorded")
+    page.get_by_label("4 (float32)").check()
+    settle(page, "The recorded run took")
     page.get_by_label("Rows, exactly").fill("255")
     settle(page, "No run is recorded")
 

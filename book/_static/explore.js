@@ -37,7 +37,7 @@ function roofline(points, roofs, peak, title) {
     const corner = Math.min(peak ? peak / roof.bandwidth : 10 ** right, 10 ** right), flat = Math.min(peak ?? Infinity, corner * roof.bandwidth);
     const style = { width: 2, stroke: "currentColor", dashes: roof.measured ? "" : "7 4" }, tilt = Math.atan2(y(flat) - y(corner * roof.bandwidth / 100), x(corner) - x(corner / 100)) * 180 / Math.PI;
     out.push(line(x(10 ** left), y(10 ** left * roof.bandwidth), x(corner), y(flat), style), line(x(corner), y(flat), x1, y(flat), style));
-    const at = 10 ** (left + 0.55), under = rank > 0;
+    const under = rank > 0, at = 10 ** (points.some((p) => p.intensity < 0.2) ? -0.1 : left + 0.25); // where no point stands
     out.push(text(x(at) + (under ? 22 : -6), y(at * roof.bandwidth) + (under ? 22 : -12), `${scaled(roof.bandwidth, "B/s")} ${roof.label}`, { turn: tilt }));
   });
   if (peak) out.push(text(x1 - 4, y(peak) - 8, `${scaled(peak, "FLOP/s")} FP32 peak`, { anchor: "end" }));
