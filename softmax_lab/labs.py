@@ -98,6 +98,7 @@ class Lab:
         """Measure what the controls say, now or as soon as the running measurement is done."""
         if self._timer:
             self._timer.cancel()
+            self._timer = None
         if self._job:
             self._wanted = True
             return
