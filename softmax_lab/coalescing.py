@@ -58,7 +58,7 @@ def request(addresses, size: int = 4) -> Request:
 
 def strided(stride: int, *, base: int = 0, size: int = 4, lanes: int = WARP) -> Request:
     """The request of `lanes` lanes that read `size` bytes each, `stride` bytes apart, from byte
-    `base` on."""
+    `base` on. Raises ValueError as `request` does."""
     return request(base + stride * np.arange(lanes, dtype=np.int64), size)
 
 

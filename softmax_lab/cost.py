@@ -18,21 +18,21 @@ from softmax_lab.coalescing import (
 from softmax_lab.counts import FIELDS, HARDWARE_ONLY, ZERO, Counts
 from softmax_lab.online import FORMS
 
-FUNCTIONS: dict[str, tuple[Callable, str]] = {
+FUNCTIONS: dict[str, tuple] = {
     "ceil": (lambda a, b: -(-a // b), r"\left\lceil {0}/{1} \right\rceil "),
     "min": (min, r"\min({0}, {1})"),
     "lg": (lambda a: a.bit_length() - 1, r"\log_2 {0}"),
-    "S": (thread_per_row_sectors, r"S({0}, {1})"),
-    "V": (warp_per_row_sectors, r"V({0}, {1})"),
+    "S": (thread_per_row_sectors, r"S({0}, {1})", "E"),
+    "V": (warp_per_row_sectors, r"V({0}, {1})", "E"),
     "V4": (vectors_per_row_sectors, r"V_4({0}, {1})"),
     "Q4": (vectors_per_row_requests, r"Q_4({0}, {1})"),
     "X4": (shared_vectors_sectors, r"X_4({0}, {1})"),
 }
-"""Functions a formula may call: how to evaluate and how to typeset them. `ceil(a, b)` is ⌈a/b⌉ on
-integers, `lg(a)` the logarithm of a power of two; `S(M, N)` and `V(M, N)` are the sectors of one
-pass with a thread and with a warp to a row, `V4(M, N)` with a warp that loads four floats a lane,
-`Q4(M, N)` its requests and `X4(M, N)` its sectors of the vector that all rows share
-(`coalescing`)."""
+"""Functions a formula may call: how to evaluate and how to typeset them, and symbols that are
+handed on to them unsaid. `ceil(a, b)` is ⌈a/b⌉ on integers, `lg(a)` the logarithm of a power of
+two; `S(M, N)` and `V(M, N)` are the sectors of one pass over elements of E bytes with a thread and
+with a warp to a row, `V4(M, N)` with a warp that loads four floats a lane, `Q4(M, N)` its requests
+and `X4(M, N)` its sectors of the vector that all rows share (`coalescing`)."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ def value(formula: str, lookup: Callable[[str], float]) -> float:
             case ast.BinOp(left=a, op=operator, right=b):
                 return _OPERATORS[type(operator)][0](walk(a), walk(b))
             case ast.Call(func=ast.Name(id=name), args=arguments):
-                return FUNCTIONS[name][0](*map(walk, arguments))
+                apply, _, *given = FUNCTIONS[name]
+                return apply(*map(walk, arguments), *map(lookup, given))
         raise AssertionError(ast.dump(node))  # _tree lets nothing else through
 
     return walk(_tree(formula))

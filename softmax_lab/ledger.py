@@ -80,11 +80,12 @@ def symbols(
 
 
 def count(name: str, *arrays) -> Counts:
-    """`Counts` of the kernel's own source, executed on the CPU emulator (slow: keep to a few
-    million elements).
+    """`Counts` of the kernel's own source, executed on the CPU emulator on arrays (rows, cols) of a
+    type it takes (slow: keep to a few million elements).
 
-    Raises ValueError for arrays the kernel does not take, CompilerMissing without a C++ compiler,
-    and RuntimeError when the emulator reports a fault or an output element is never stored.
+    Raises ValueError or TypeError for arrays the kernel does not take, CompilerMissing without a
+    C++ compiler, and RuntimeError when the emulator reports a fault or an output element is never
+    stored.
     """
     run = emulator.run(registry.get(name), *arrays)
     if run.faults:
@@ -97,12 +98,13 @@ def count(name: str, *arrays) -> Counts:
 
 
 def measure(name: str, *shape: int, dtype="float32") -> records.Measured:
-    """Time and hardware counters at a shape: measured now on a GPU if asked for, else the recorded
-    run.
+    """Time of one launch [s] and hardware counters at a shape (rows, cols): measured now on a GPU
+    if asked for, else the recorded run.
 
-    Set SOFTMAX_LAB_LIVE=1 to measure now. A shape that nobody recorded is a LookupError that names
-    the nearest. Raises ValueError for an unknown kernel or `dtype` and for a size that it does not
-    take, TypeError for sizes that are not integers.
+    Set SOFTMAX_LAB_LIVE=1 to measure now. Raises LookupError for a shape that nobody recorded,
+    naming the nearest; ValueError for an unknown kernel or `dtype` and for a size that it does not
+    take, TypeError for sizes that are not integers; RuntimeError where it is to measure and there
+    is no GPU.
     """
     kernel = registry.get(name)
     sizes = kernel.sizes(shape)
@@ -129,11 +131,12 @@ def readings() -> series.Readings | None:
 
 
 def launch(name: str, *arrays, device: str = "auto"):
-    """Run one kernel and return its output, on the GPU or on the CPU emulator's plain build.
+    """Run one kernel on arrays (rows, cols) and return its output, of their shape and type, on the
+    GPU or on the CPU emulator's plain build.
 
-    `auto` takes the GPU where there is one. Raises ValueError for another device or for arrays the
-    kernel does not take, RuntimeError (in plain words) when the GPU was asked for and there is
-    none.
+    `auto` takes the GPU where there is one. Raises ValueError for another device, ValueError or
+    TypeError for arrays the kernel does not take, RuntimeError (in plain words) when the GPU was
+    asked for and there is none.
     """
     kernel = registry.get(name)
     if not isinstance(device, str) or device not in ("auto", "gpu", "cpu"):
@@ -195,7 +198,8 @@ def ledger(name: str, rows: int, cols: int, *, counted: bool = True, seed: int =
     """Derive, count, compile and measure one kernel at (rows, cols), on standard normal data for
     the count.
 
-    Raises SpillError for a kernel that keeps values in local memory for want of registers.
+    What nobody measured is None there. Raises as `derive` and `count` do, and SpillError for a
+    kernel that keeps values in local memory for want of registers.
     """
     kernel = registry.get(name)
     sizes = kernel.sizes((rows, cols))

@@ -115,8 +115,8 @@ def updates(x, threads: int = 1) -> int:
 
 
 def expected_updates(rows: int, cols: int, threads: int = 1) -> float:
-    """E[R] for independent continuous data: a walk of n elements rises H_n times, the harmonic
-    number."""
+    """E[R] for independent continuous data (rows, cols), `threads` threads to a row: a walk of n
+    elements rises H_n times, the harmonic number."""
     short, longer = divmod(cols, threads)
     return rows * (longer * harmonic(short + 1) + (threads - longer) * harmonic(short))
 

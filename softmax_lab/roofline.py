@@ -18,7 +18,8 @@ LEVELS = ("L1", "L2", "DRAM")  # from the multiprocessor outwards
 def attainable(intensity: Any, peak: float, bandwidth: float) -> Any:
     """Upper bound on performance [FLOP/s] at `intensity` [FLOP/B]; number or array.
 
-    `peak` [FLOP/s], `bandwidth` [B/s]. 0 gives 0, infinity gives the peak, NaN stays NaN.
+    `peak` [FLOP/s], `bandwidth` [B/s]. 0 gives 0, infinity gives the peak, NaN stays NaN. Raises
+    ValueError for a rate that is not above 0 or an intensity below it.
     Source: Williams, Waterman and Patterson 2009.
     """
     _positive(peak=peak, bandwidth=bandwidth)
@@ -31,13 +32,20 @@ def attainable(intensity: Any, peak: float, bandwidth: float) -> Any:
 
 
 def ridge(peak: float, bandwidth: float) -> float:
-    """Intensity [FLOP/B] from which `peak` [FLOP/s] limits and `bandwidth` [B/s] does not."""
+    """Intensity [FLOP/B] from which `peak` [FLOP/s] limits and `bandwidth` [B/s] does not.
+
+    Raises ValueError unless both are above 0.
+    """
     _positive(peak=peak, bandwidth=bandwidth)
     return peak / bandwidth
 
 
 def floor_time(moved: float, bandwidth: float, flops: float = 0, peak: float = math.inf) -> float:
-    """Least time [s] to move `moved` [B] and to do `flops`, the two perfectly overlapped."""
+    """Least time [s] to move `moved` [B] at `bandwidth` [B/s] and to do `flops` [FLOP] at `peak`
+    [FLOP/s], the two perfectly overlapped.
+
+    Raises ValueError for a rate that is not above 0 or an amount below it.
+    """
     _positive(peak=peak, bandwidth=bandwidth)
     if moved < 0 or flops < 0:
         raise ValueError(f"bytes and FLOPs are 0 or more, got {moved} and {flops}")

@@ -13,33 +13,33 @@ from softmax_lab.records import COPY, Measured
 from softmax_lab.roofline import occupancy, rate, registers_for_all
 from softmax_lab.units import MISSING, apart, number, percent
 
+TIMING = ("median [µs]", "20 – 80 % [µs]", "useful [GB/s]", "share of copy")
+"""Heads of the cells that `timing` gives."""
+
 
 def times(runs: Sequence[Measured | None]) -> Table | Sentence:
     """Recorded times, a shape a row, beside the copy kernel's at the same size in the same run."""
     timed = [run for run in runs if run is not None and run.seconds]
     if not timed:
         return say("Time on a GPU: not measured yet.")
-    rows = []
-    for run in timed:
-        useful = registry.get(run.kernel).family.once(run.rows, run.cols, run.dtype)
-        share = share_of_copy(run)
-        low, median, high = apart(*(s * 1e6 for s in (run.p20, run.seconds, run.p80)))
-        bandwidth = number(rate(useful, run.seconds) / 1e9)
-        rows.append(
-            (
-                shape(run.rows, run.cols),
-                median,
-                f"{low} – {high}",
-                bandwidth,
-                percent(share),
-            )
-        )
-    heads = ("shape", "median [µs]", "20 – 80 % [µs]", "useful [GB/s]", "share of copy")
+    rows = [(shape(run.rows, run.cols), *timing(run)) for run in timed]
     return Table(
-        heads,
+        ("shape", *TIMING),
         tuple(rows),
         frozenset({1, 2, 3, 4}),
         note=f"{timed[0].dtype}; {provenance(*timed)}",
+    )
+
+
+def timing(run: Measured) -> tuple[str, str, str, str]:
+    """Cells of a timed run: median [µs], spread [µs], useful rate [GB/s], share of copy."""
+    useful = registry.get(run.kernel).family.once(run.rows, run.cols, run.dtype)
+    low, median, high = apart(*(seconds * 1e6 for seconds in (run.p20, run.seconds, run.p80)))
+    return (
+        median,
+        f"{low} – {high}",
+        number(rate(useful, run.seconds) / 1e9),
+        percent(share_of_copy(run)),
     )
 
 

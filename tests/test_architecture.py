@@ -92,6 +92,10 @@ ORDER = (
     "planted",
     "livefile",
     "live",
+    "alive",
+    "explorers",
+    "predictions",
+    "labs",
     "doctor",
     "__main__",
 )
@@ -99,7 +103,7 @@ VIEWS = set(
     "svg mathml prose canvas roof_chart plots frames runs findings tables widgets versus clock "
     "access machine caches pace waits lane_art microscope shuffle_frames online_frames "
     "trace_frames hand steppers overhead floors clock_plots clock_frames overflow "
-    "overflow_frames".split()
+    "overflow_frames alive explorers predictions labs".split()
 )
 RUNS = {
     "emulator",

@@ -14,7 +14,9 @@ from softmax_lab.ledger import symbols
         ("M*(N - 1)", {"M": 5, "N": 7}, 30, "M(N - 1)"),
         ("ceil(M, W)*N", {"M": 33, "N": 7, "W": 32}, 14, r"\left\lceil M/W \right\rceil N"),
         ("min(1, M % W)", {"M": 64, "W": 32}, 0, r"\min(1, M \bmod W)"),
-        ("S(M, N)", {"M": 32, "N": 8}, 256, "S(M, N)"),
+        ("S(M, N)", {"M": 32, "N": 8, "E": 4}, 256, "S(M, N)"),
+        ("S(M, N)", {"M": 32, "N": 8, "E": 2}, 128, "S(M, N)"),
+        ("V(M, N)", {"M": 3, "N": 32, "E": 2}, 6, "V(M, N)"),
     ],
 )
 def test_one_text_is_evaluated_and_typeset(formula, symbols, number, typeset):

@@ -52,7 +52,8 @@ def run(
     optimise: str = "-O1",
     compiler: str | None = None,
 ) -> Run:
-    """Executes a registered kernel and counts what it does; `trace=(block, warp)` records one warp.
+    """Executes a registered kernel on arrays (rows, cols) and counts what it does; `trace=(block,
+    warp)` records one warp.
 
     `sanitize` adds races and uninitialised shared memory to the faults that are always seen.
     Without `lockstep` the fields that concern warps are None and the run is about three times
@@ -81,7 +82,8 @@ def run(
 
 
 def plain(kernel: Kernel | str, *arrays: np.ndarray, limits: Limits = Limits()) -> np.ndarray:  # noqa: B008
-    """The output of a registered kernel, from a build where `float` is float: nothing counted."""
+    """The output of a registered kernel, shaped as its input, from a build where `float` is float:
+    nothing is counted. Raises as `run` does, and EmulatorCrash for a fault."""
     kernel = registry.get(kernel)
     arguments, sizes = _arguments(kernel, arrays)
     if arguments is None:
