@@ -16,6 +16,7 @@ from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, Table, html, names
 from softmax_lab.records import Measured
 from softmax_lab.runs import provenance, shape
+from softmax_lab.runs import share_of_copy as of_copy
 from softmax_lab.units import MISSING
 from softmax_lab.units import number as written
 
