@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from softmax_lab import registry
+import numpy as np
+
+from softmax_lab import emulator, registry
 from softmax_lab.emulator import Source
 from softmax_lab.registry import Kernel
 
@@ -81,6 +83,12 @@ LINES = (
         after="value += __shfl_down_sync",
         instead="value",
     ),
+    Line(
+        *("warp", "mask", "lane 2's place in the mask", "ALL_LANES = 0xffffffffu;"),
+        *("caller not in mask", (1, 40)),
+        file="common.cuh",
+        instead="ALL_LANES = 0xfffffffbu;",
+    ),
 )
 """Lines of registered kernels. A new one needs this entry, and `make live`."""
 
@@ -101,6 +109,22 @@ class Cut:
 def cuts() -> tuple[Cut, ...]:
     """Every registered kernel with a line taken away. Raises ValueError like `without`."""
     return tuple(map(_cut, LINES))
+
+
+def run(name: str, x: np.ndarray) -> emulator.Run:
+    """The kernel without its line, run on scores x (rows, cols) with every check on.
+
+    Raises ValueError for a name that no cut has, and for scores that the kernel does not take.
+    """
+    found = {cut.name: cut for cut in cuts()}
+    if name not in found:
+        raise ValueError(f"no cut {name!r}; there are {', '.join(found)}")
+    cut = found[name]
+    sizes = cut.kernel.check(x)
+    launched = (x, emulator.Out(x.shape), *sizes.values())
+    blocks, threads = cut.kernel.geometry(sizes["rows"])
+    symbol = cut.kernel.symbol
+    return emulator.launch(cut.source, blocks, threads, launched, kernel=symbol, sanitize=True)
 
 
 def without(text: str, line: Line, name: str) -> tuple[int, str, str]:

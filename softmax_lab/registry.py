@@ -212,6 +212,14 @@ EXHIBITS: dict[str, Kernel] = {
 on purpose. None keeps the contract of softmax, so no run takes them unless they are named."""
 
 
+def so_far(name: str) -> list[str]:
+    """Names of the ladder's rungs up to `name`. Raises ValueError for a name that is not on it."""
+    names = [kernel.name for kernel in LADDER]
+    if name not in names:
+        raise ValueError(f"no kernel {name!r} on the ladder; there are {', '.join(names)}")
+    return names[: names.index(name) + 1]
+
+
 def get(name: str | Kernel) -> Kernel:
     """The kernel called `name`, of the list or an exhibit. Raises ValueError naming the list."""
     if isinstance(name, Kernel):

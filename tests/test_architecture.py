@@ -68,6 +68,7 @@ ORDER = (
     "findings",
     "tables",
     "versus",
+    "rungs",
     "clock",
     "access",
     "overhead",
@@ -82,6 +83,7 @@ ORDER = (
     "microscope",
     "shuffle_frames",
     "online_frames",
+    "climbs",
     "trace_frames",
     "hand",
     "overflow",
@@ -103,7 +105,7 @@ VIEWS = set(
     "svg mathml prose canvas roof_chart plots frames runs findings tables widgets versus clock "
     "access machine caches pace waits lane_art microscope shuffle_frames online_frames "
     "trace_frames hand steppers overhead floors clock_plots clock_frames overflow "
-    "overflow_frames alive explorers predictions labs".split()
+    "overflow_frames rungs climbs alive explorers predictions labs".split()
 )
 RUNS = {
     "emulator",
