@@ -115,7 +115,7 @@ def hardware_flops(book: Ledger) -> Sentence:
     if seen is None:
         return say("FLOPs executed by the GPU: not measured yet.")
     done = book.executed
-    plain = done.flops - done.div
+    plain = done.flops - done.div + done.f64
     expected = plain + sum(getattr(done, field) * each for field, each in EXPANDED.items())
     apart = "to the unit" if expected == seen else "which is not the GPU's number"
     return say(

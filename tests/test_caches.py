@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from softmax_lab import KERNELS, caches, ledger
+from softmax_lab import caches, ledger, registry
 from softmax_lab.units import MISSING, SPACE, number, percent
 
 SHAPES = [(256, 1024), (65536, 1024), (32, 65536), (250, 1001)]
@@ -56,10 +56,14 @@ def test_traffic_beyond_l1_is_a_difference():
     assert mine == number(32 * sum(of_l1.values()) / 1e6)
     assert writes == percent((writing - of_l1["write"]) / of_l1["write"])
     assert reads == percent(32 * (reading - of_l1["read"]) / seen[caches.FROM_DRAM])
-    assert "05:39 UTC" in table.note
+    assert made.measured.counters_provenance["date"] in table.note
 
 
-@pytest.mark.parametrize("name", KERNELS)
+# naive_store writes y twice and GEMV hardly writes: the chapters say nothing of the kind of them.
+TOLD = [kernel.name for kernel in registry.LADDER if kernel.name != "naive_store"]
+
+
+@pytest.mark.parametrize("name", TOLD)
 @pytest.mark.parametrize("shape", SHAPES, ids="{0[0]}x{0[1]}".format)
 def test_the_chapters_words_hold_on_every_record(name, shape):
     """Stores go through L1, and L2 counts about half of its traffic twice."""

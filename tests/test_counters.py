@@ -40,7 +40,8 @@ def test_no_recorded_launch_is_busier_than_can_be():
     assert seen
     for run in seen:
         busy = counters.busy(run.counters, H200)
-        assert set(busy) == set(counters.BUSY)
+        idle = {"special"} if run.kernel.startswith("gemv/") else set()  # it has no exponential
+        assert set(busy) == set(counters.BUSY) - idle
         assert all(0 < share < 1 for share in busy.values()), (run.kernel, busy)
 
 

@@ -163,7 +163,7 @@ def test_every_step_is_the_native_one(kernel):
                 one, two = (
                     np.array([v for v in each if v is not None], "f4") for each in (one, two)
                 )
-                if mine["op"] == "load":
+                if mine["op"] == "load" and mine["array"] == "x":
                     np.testing.assert_array_equal(one, two)
                 else:  # the page's expf is musl's: its last bit differs from glibc's now and then
                     np.testing.assert_allclose(one, two, rtol=2e-6)

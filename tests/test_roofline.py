@@ -179,7 +179,7 @@ def test_no_recorded_occupancy_is_above_the_possible(name):
         int(recorded.counters["launch__registers_per_thread"]),
         blocks_there_are=kernel.geometry(65536)[0] / facts.GPUS["nvidia-h200"].multiprocessors,
     ).share
-    assert 0.9 * possible < achieved <= possible
+    assert 0.85 * possible < achieved <= possible
 
 
 @pytest.mark.parametrize("launch", [(42, 32, 8), (90, 0, 8), (90, 1025, 8), (90, 32, 256)])

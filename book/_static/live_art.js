@@ -49,8 +49,15 @@ Lab.art = (look) => {
     `<text x="${x}" y="${y}" font-size="${size}" text-anchor="${anchor}" fill="currentColor"${muted ? ' class="lab-muted"' : ""}>${safe(content)}</text>`;
   const label = (x, y, content, anchor = "start") => text(x, y, content, { anchor, size: 15, muted: true });
   const centre = (lane) => 8 + pitch * lane + cell / 2;
-  const squares = (y, kinds) => kinds.map((kind, lane) => rect(8 + pitch * lane, y, cell, cell,
-    { live: look.live, lost: look.lost }[kind] ?? "none", look.line, kind === "absent" ? ' stroke-dasharray="3 4"' : "")).join("");
+  /** Equal rectangles with these upper left corners, as one path. */
+  const boxes = (corners, w, h, fill, stroke, more = "") =>
+    `<path d="${corners.map(([x, y]) => `M${x} ${y}h${w}v${h}h-${w}z`).join("")}" fill="${fill}" stroke="${stroke}"${more}/>`;
+  const DASHED = ' stroke-dasharray="3 4"';
+  /** For each kind, in the order in which lanes first have it: the corners that `at(lane)` gives its lanes, drawn by `draw`. */
+  const byKind = (kinds, at, draw) => [...new Set(kinds)].map((kind) =>
+    draw(kinds.flatMap((each, lane) => each === kind ? [at(lane)] : []), kind)).join("");
+  const squares = (y, kinds) => byKind(kinds, (lane) => [8 + pitch * lane, y], (corners, kind) => boxes(corners, cell, cell,
+    { live: look.live, lost: look.lost }[kind] ?? "none", look.line, kind === "absent" ? DASHED : ""));
   function arrow(x0, y0, x1, y1) {
     const angle = Math.atan2(y1 - y0, x1 - x0);
     const head = [0.4, -0.4].map((turn) => `${(x1 - 8 * Math.cos(angle + turn)).toFixed(1)} ${(y1 - 8 * Math.sin(angle + turn)).toFixed(1)}L${x1} ${y1}`).join("M");
@@ -67,17 +74,16 @@ Lab.art = (look) => {
     const looks = { faint: `stroke="${look.line}" stroke-width="1.5"`, self: `stroke="${look.line}" stroke-width="1.5" stroke-dasharray="2 4"`, strong: `stroke="${look.live}" stroke-width="2"` };
     return Object.keys(looks).filter((kind) => paths[kind]).map((kind) => `<path d="${paths[kind]}" fill="none" ${looks[kind]}/>`).join("");
   }
-  function register(x, y, w, h, kind) {
-    if (kind === "live") return rect(x, y, w, h, look.liveTint, look.live, ' stroke-width="1.5"');
-    if (kind === "lost") return rect(x, y, w, h, look.lostTint, look.lost, ' stroke-width="1.5"');
-    return rect(x, y, w, h, "none", look.line, kind === "absent" ? ' stroke-dasharray="3 4"' : "");
-  }
   /** All lanes as two rows of cells: the lane's number, then each of its lines. */
   function registers(y, lines, kinds) {
     const wide = width / perRow, tall = 22 + 19 * Math.max(...lines.map((words) => words.length));
-    return lines.map((words, lane) => {
-      const x = lane % perRow * wide, top = y + Math.floor(lane / perRow) * (tall + 6);
-      return register(x + 1, top, wide - 2, tall, kinds[lane]) + text(x + wide / 2, top + 14, lane, { anchor: "middle", size: 13, muted: true })
+    const at = (lane) => [lane % perRow * wide, y + Math.floor(lane / perRow) * (tall + 6)];
+    const looks = { live: [look.liveTint, look.live, ' stroke-width="1.5"'], lost: [look.lostTint, look.lost, ' stroke-width="1.5"'] };
+    const cells = byKind(kinds, (lane) => [at(lane)[0] + 1, at(lane)[1]], (corners, kind) =>
+      boxes(corners, wide - 2, tall, ...(looks[kind] ?? ["none", look.line, kind === "absent" ? DASHED : ""])));
+    return cells + lines.map((words, lane) => {
+      const [x, top] = at(lane);
+      return text(x + wide / 2, top + 14, lane, { anchor: "middle", size: 13, muted: true })
         + words.map((word, k) => text(x + wide / 2, top + 31 + 19 * k, word, { anchor: "middle", size: 14 })).join("");
     }).join("");
   }
