@@ -53,7 +53,7 @@ def folder(tmp_path_factory) -> Path:
         ("alone", wasm, "'none'"),
     ):
         rules = f"default-src 'none'; script-src {scripts}; worker-src {workers}; img-src data:"
-        rules += "; style-src 'self' 'unsafe-inline'"
+        rules += "; style-src 'self' 'unsafe-inline'; font-src 'self'"
         policy = f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
         (made / f"{name}.html").write_text(HEAD.replace("<title>", f"{policy}<title>") + html)
     (made / "lab.html").write_text(live.bench("warp", row=[1, 2, 3])._repr_html_(), "utf-8")

@@ -17,7 +17,7 @@ from softmax_lab.prose import Sentence
 
 pytestmark = pytest.mark.browser
 
-POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'"
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self'"
 ICON = '<link rel="icon" href="data:,">'
 HEAD = (
     '<!DOCTYPE html><html lang="en" data-theme="light"><meta charset="utf-8"><title>Views</title>'
