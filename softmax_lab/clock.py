@@ -80,7 +80,7 @@ def gain(before: Ledger, after: Ledger, promised: float, of: str) -> Sentence:
         verdict = "There is no gain: the bytes were not what it waited for."
     else:
         size = "less" if ratio < promised else "more"
-        verdict = f"That is {size} than the ratio: bytes at this level are not the whole story."
+        verdict = f"That is {size} than the ratio: {{of}} are not the whole story."
     return say(
         promise
         + "On {rows} × {cols} `{a}` takes {before:s} and `{b}` {after:s}: **{ratio:×}** as fast. "

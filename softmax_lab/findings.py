@@ -182,7 +182,7 @@ def levels(book: Ledger) -> Sentence:
         "writing every result once. "
     )
     if far["DRAM"] > NEAR * once:
-        words += "The caches do not keep what the next load needs: DRAM pays for it again."
+        words += "The caches do not keep all that is read again: DRAM pays for the rest."
     elif near > asked:
         words += "The caches catch the waste: what L1 moves again, DRAM does not."
     else:
@@ -216,7 +216,7 @@ def _compared(who: str, pairs: Mapping[str, tuple[float, float]]) -> str:
         if a != b
     ]
     if not apart:
-        return f"{who} are equal in all {number(len(pairs))} counts that both know."
+        return f"{who} are equal in all {number(len(pairs))} counts that both take alike."
     equal = number(len(pairs) - len(apart))
     return (
         f"{who} are equal in {equal} of {number(len(pairs))} counts; they differ in {names(apart)}."
