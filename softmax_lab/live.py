@@ -97,8 +97,9 @@ def _still(kernel: registry.Kernel, x: np.ndarray) -> str:
     )
     shown = ", ".join(f"{value:.4g}" for value in run.y[0][:8])
     return (
-        f'<p class="lab-note"><code>{kernel.name}</code>, with every line in place, on {x.shape[0]} × {x.shape[1]} scores, as '
-        f"the emulator ran it when this page was made: y = {shown}"
+        f'<p class="lab-note"><code>{kernel.name}</code>, with every line in place, on '
+        f"{x.shape[0]} × {x.shape[1]} scores, as the emulator ran it when this page was made: "
+        f"y = {shown}"
         f"{' …' if x.shape[1] > 8 else ''}. With JavaScript, it runs here.</p>"
         f'<div class="lab-scroll"><table class="lab-table"><thead><tr><th scope="col">count</th>'
         f'<th scope="col" class="num">counted</th></tr></thead><tbody>{body}</tbody></table></div>'

@@ -303,6 +303,29 @@ def test_a_long_run_goes_to_a_worker_and_too_long_a_one_is_refused(page):
     assert "too many for a page" in said(page) and "softmax_lab.count()" in said(page)
 
 
+@pytest.mark.parametrize(("rows", "cols"), [(16384, 1), (1, 131072)], ids=str)
+def test_neither_many_short_rows_nor_a_long_one_stops_the_page(page, rows, cols):
+    """A warp has 32 lanes to step whatever its row is; a wide row is drawn in part, not spread."""
+    choose(page, "Kernel", "warp")
+    choose(page, "Scores", "normal")
+    give(page, "Columns", cols)
+    give(page, "Rows", rows)
+    until(page, f"SoftmaxLab.last.rows === {rows} && SoftmaxLab.last.cols === {cols}")
+    assert settle(page) == "ready"
+    assert counts(page)["shuffles"] == 12 * rows
+    assert any(url.startswith("blob:") for url in page.asked)
+
+
+def test_the_last_step_keeps_the_reader_s_place(page):
+    opened(page, "steps")
+    page.get_by_role("button", name="Next").focus()
+    for _ in range(200):
+        page.keyboard.press("Enter")
+        if page.get_by_role("button", name="Next").is_disabled():
+            break
+    assert page.evaluate("document.activeElement.type") == "range"
+
+
 @pytest.mark.parametrize("way", ["button", "clock"])
 def test_a_long_run_is_stopped(page, way):
     page.evaluate("SoftmaxLab.limits.seconds = %s" % (20 if way == "button" else 0.2))

@@ -223,7 +223,7 @@ def test_sectors_per_request_in_all_columns():
 
 @pytest.mark.parametrize(
     ("dram", "words"),
-    [(1_000_000, "still in L2"), (2_200_000, "catch the waste"), (4_000_000, "pays for it again")],
+    [(1_000_000, "still in L2"), (2_200_000, "catch the waste"), (4_000_000, "pays for the rest")],
 )
 def test_levels_are_judged_by_the_numbers(dram, words):
     seen = replace(run().counts, dram_bytes=dram)

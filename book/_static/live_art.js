@@ -146,7 +146,8 @@ Lab.art = (look) => {
     const who = all ? "All 32 lanes" : one ? `Lane ${lanes[0]} alone` : `${lanes.length} lanes`;
     if (step.op === "shuffle") {
       const moved = lanes.filter((lane) => step.address[lane] !== lane), [first] = moved.length ? moved : lanes;
-      return `${who} exchange a value; lane ${first} reads lane ${step.address[first]}: it had ${brief(step.before[first])} and receives ${brief(step.after[first])}.`;
+      return `${who} exchange a value; lane ${first} reads lane ${step.address[first]}: it had ${brief(step.before[first])} and receives ${brief(step.after[first])}.`
+        + ([...step.before, ...step.after].includes(LOWEST) ? " Where it says low, it is −FLT_MAX, from which every maximum starts." : "");
     }
     if (!isAccess(step)) return `${who} ${one ? "is" : "are"} at a ${step.op}: nobody goes on before everybody is here.`;
     const does = { load: ["read", "reads"], store: ["write", "writes"], atomic: ["update", "updates"] }[step.op][one ? 1 : 0];

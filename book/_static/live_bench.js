@@ -172,9 +172,9 @@ Lab.bench = async (host, { unpacked, info, art }) => {
       let did, again, size = 1;
       if (k) {
         const [x, m, n] = matrix(), which = { ...k, index: cut?.index ?? k.index }, threads = Number(block.value), inBlock = Math.min(m, threads / k.threads) * n;
-        size = m * n;
+        size = m * Math.max(n, k.threads); // lanes without a column take their time too
         if (size > limits.here) {
-          const began = performance.now(), tick = () => status.replaceChildren(el("p", { className: "lab-note" }, `Running in the background: ${count(size)} elements, ${Math.round((performance.now() - began) / 1000)} s …`));
+          const began = performance.now(), tick = () => status.replaceChildren(el("p", { className: "lab-note" }, `Running in the background: ${count(m * n)} elements, ${Math.round((performance.now() - began) / 1000)} s …`));
           tick();
           ticking = setInterval(tick, 1000);
           halt.hidden = false;

@@ -97,7 +97,7 @@ function plot(art, look, onDraw) {
     }
     out.push(`<path d="M${left} ${zero}h${pitch * n}" stroke="currentColor"/>`);
     if (open) out.push(art.rect(left + pitch * at + 1, TOP + 1, pitch - 2, TALL - 2, "none", "currentColor", ' class="lab-cursor" stroke-width="2"'));
-    const finite = [...(y ?? []), ...(want ?? [])].filter(Number.isFinite), top = Math.max(1e-30, ...finite), scale = (LOW - 4) / top;
+    const finite = [...(y ?? []), ...(want ?? [])].filter(Number.isFinite), top = finite.reduce((most, v) => Math.max(most, v), 1e-30), scale = (LOW - 4) / top;
     out.push(art.text(left, base - LOW - 7, !y ? "results y: after the run" : wide < 480 ? "results y; lines: exact" : "results y, and the exact answer as lines", { size: 13, muted: true }));
     out.push(art.text(wide - 8, base - LOW - 7, finite.length ? `highest: ${top.toPrecision(3)}` : "", { size: 13, muted: true, anchor: "end" }));
     for (let i = 0; y && i < Math.min(n, y.length); i++) {
@@ -158,7 +158,7 @@ function plot(art, look, onDraw) {
     host,
     /** Shows one row; `canDraw` says whether it may be changed here. */
     show(row, results, exact, canDraw) {
-      [whole, x, y, want, open] = [row.length, Array.from(row.subarray ? row.subarray(0, SHOWN) : row.slice(0, SHOWN)), results, exact, canDraw];
+      [whole, x, y, want, open] = [row.length, Array.from(row.subarray ? row.subarray(0, SHOWN) : row.slice(0, SHOWN)), results?.subarray(0, SHOWN), exact?.subarray(0, SHOWN), canDraw];
       at = Math.min(at, x.length - 1);
       draw();
     },

@@ -86,7 +86,9 @@ Lab.stepper = (did, { art, info, file, range, gone, blocks, warps, retrace, kept
   function draw() {
     tell();
     slider.value = at;
+    const held = document.activeElement; // a button that ends at the last step would lose the reader's place
     [back.disabled, next.disabled] = [found(-1) < 0, found(1) < 0];
+    if ([back, next].includes(held) && held.disabled) slider.focus();
     const step = steps[at - base];
     picture.hidden = source.host.hidden = !step;
     if (!step) {
