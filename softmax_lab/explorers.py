@@ -105,7 +105,6 @@ def shapes(kernel: str = "naive", rows: int = 256, cols: int = 1024) -> View | S
         "kernels": [{"name": each.name, "title": each.title} for each in registry.LADDER],
         "shapes": known,
         "heads": body.heads,
-        "size": ITEMSIZE[DTYPE],
         "why": why,
         "source": html(str(provenance(runs[0]))),
         "runs": [
@@ -113,8 +112,7 @@ def shapes(kernel: str = "naive", rows: int = 256, cols: int = 1024) -> View | S
                 "kernel": run.kernel,
                 "shape": known.index((run.rows, run.cols)),
                 "seconds": run.seconds,
-                "p20": run.p20,
-                "p80": run.p80,
+                "cells": timing(run),
                 "copy": run.copy_seconds,
             }
             for run in runs

@@ -128,8 +128,7 @@ kinds.shapes = (data) => {
     const mine = here.findIndex((run) => run.kernel === pick.value), written = shape(rows, cols);
     readout.textContent = written;
     slider.setAttribute("aria-valuetext", `${rows} by ${cols}`);
-    const body = here.map((run) => [code(run.kernel), number(run.seconds * 1e6), `${number(run.p20 * 1e6)} – ${number(run.p80 * 1e6)}`,
-      number(2 * data.size * rows * cols / run.seconds / 1e9), run.copy ? `${number(100 * run.copy / run.seconds)}%` : "–"]);
+    const body = here.map((run) => [code(run.kernel), ...run.cells]);
     const words = mine < 0 ? `${code(pick.value)} is not measured yet at this shape.`
       : `${code(pick.value)} took <strong>${scaled(here[mine].seconds, "s")}</strong>; copying the same matrix took ${scaled(here[mine].copy, "s")}.`;
     renew(place, told(`${data.why} ${words}`), ladder(here, mine), table(data.heads, body, { hot: mine }), source(data.source));
