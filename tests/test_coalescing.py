@@ -148,6 +148,7 @@ def test_no_row_makes_no_request():
 
 
 @pytest.mark.parametrize("cols", [1, 3, 7, 8, 12, 33, 100, 1001, 1024])
+@pytest.mark.slow
 def test_steps_at_which_a_lane_enters_a_sector(cols):
     entered = 0
     for i in range(cols):

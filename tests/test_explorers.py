@@ -51,6 +51,7 @@ def test_without_records_the_explorer_has_the_data_sheet_alone(monkeypatch):
     assert "not measured yet" in str(explorers.shapes())
 
 
+@pytest.mark.slow
 def test_the_recorded_shapes_are_those_of_the_record():
     data = explorers.shapes("warp", 65536, 1024).data
     for run in data["runs"]:

@@ -69,6 +69,7 @@ def test_every_kernel_compiles_without_spills(compiler, kernel, arch, dtype):
     assert made.shared_bytes <= 48 * 1024
 
 
+@pytest.mark.slow
 def test_the_chapters_words_on_registers_hold(compiler):
     """No rung needs so many that a place for a warp stays empty; with more room, three passes take
     more."""
@@ -84,6 +85,7 @@ def test_the_chapters_words_on_registers_hold(compiler):
     assert max(less) < min(more) and max(more) < min(most)
 
 
+@pytest.mark.slow
 def test_the_library_alone_is_enough(compiler, tmp_path):
     """No CUDA_PATH and no folder that may be written: CuPy's import needs one, kernels do not."""
     code = """

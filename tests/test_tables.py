@@ -270,6 +270,7 @@ def test_times_beside_the_copy_kernels():
     assert narrow.rows[0][1:3] == ("15\u202f369", "15\u202f367 – 15\u202f369")
 
 
+@pytest.mark.slow
 def test_no_recorded_spread_is_hidden():
     def value(text: str) -> float:
         return float(text.replace("\u202f", ""))
