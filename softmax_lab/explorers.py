@@ -14,6 +14,7 @@ from softmax_lab.ledger import derive, symbols
 from softmax_lab.livefile import phases, tree
 from softmax_lab.prose import Sentence, Table, html, say, together
 from softmax_lab.records import Measured
+from softmax_lab.registry import COPY
 from softmax_lab.runs import TIMING, provenance, shape, timing
 from softmax_lab.units import number, scaled
 
@@ -165,7 +166,7 @@ def _roofs(runs: Sequence[Measured]) -> tuple[list[plots.Roof], float | None, st
 
 
 def _copy_rate(run: Measured) -> float:
-    return roofline.rate(2 * ITEMSIZE[run.dtype] * run.rows * run.cols, run.copy_seconds)
+    return roofline.rate(COPY.family.once(run.rows, run.cols, run.dtype), run.copy_seconds)
 
 
 def _still(kernel, rows, cols, runs, roofs, peak, source) -> str:

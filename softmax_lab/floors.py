@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from softmax_lab import roofline
-from softmax_lab.facts import GPUS, ITEMSIZE, Gpu
+from softmax_lab.facts import GPUS, Gpu
 from softmax_lab.ledger import Ledger
 from softmax_lab.plots import REFERENCE_GPU
 from softmax_lab.prose import Sentence, Table, say
 from softmax_lab.records import Measured
+from softmax_lab.registry import COPY
 from softmax_lab.roofline import rate
 from softmax_lab.runs import provenance, shape
 from softmax_lab.units import MISSING, number, percent, scaled
@@ -17,7 +18,7 @@ from softmax_lab.units import MISSING, number, percent, scaled
 
 def once(run: Measured) -> int:
     """One read and one write of a run's matrix [B]: what a copy moves, and softmax must."""
-    return 2 * ITEMSIZE[run.dtype] * run.rows * run.cols
+    return COPY.family.once(run.rows, run.cols, run.dtype)
 
 
 def sheet_of(run: Measured | None) -> Gpu:
@@ -107,7 +108,7 @@ def bound(run: Measured | None) -> Sentence:
 def arithmetic(rows: int, cols: int, flops_each: float) -> Sentence:
     """A matrix by arithmetic alone, at so many FLOPs an element, against its bytes; data sheet."""
     sheet = sheet_of(None)
-    moved = 2 * ITEMSIZE["float32"] * rows * cols
+    moved = COPY.family.once(rows, cols)
     work = roofline.floor_time(0, 1, flops_each * rows * cols, sheet.fp32_flops_per_s)
     moving = roofline.floor_time(moved, sheet.dram_bytes_per_s)
     return say(

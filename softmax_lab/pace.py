@@ -12,6 +12,7 @@ from softmax_lab.machine import INSTRUCTIONS
 from softmax_lab.plots import REFERENCE_GPU
 from softmax_lab.prose import Sentence, Table, say
 from softmax_lab.records import Measured
+from softmax_lab.registry import COPY
 from softmax_lab.roofline import occupancy, rate
 from softmax_lab.runs import provenance, shape, sm_clock
 from softmax_lab.units import MISSING, number, percent, times
@@ -108,7 +109,7 @@ def start(small: Measured | None, large: Measured | None) -> Sentence:
     """How much of a small launch's time its bytes could take, at the copy's rate on `large`."""
     if any(run is None or not run.copy_seconds for run in (small, large)) or not small.seconds:
         return say(f"What a small launch takes: {MISSING}.")
-    once, of_large = (2 * ITEMSIZE[run.dtype] * run.rows * run.cols for run in (small, large))
+    once, of_large = (COPY.family.once(run.rows, run.cols, run.dtype) for run in (small, large))
     return say(
         "On {rows} × {cols} the kernel takes {mine:s} and the copy {copy:s}. At the rate that the "
         "copy reaches on {rows2} × {cols2} the {once:B} would take {bytes:s}.",

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from softmax_lab import records
-from softmax_lab.facts import ITEMSIZE
+from softmax_lab import records, registry
 from softmax_lab.recordfile import Reading
 
 KIND = "clock"
@@ -60,7 +59,7 @@ class Series:
     @property
     def bytes_once(self) -> int:
         """One read and one write of one matrix [B]: what a launch of a copy moves."""
-        return 2 * ITEMSIZE["float32"] * self.rows * self.cols
+        return registry.COPY.family.once(self.rows, self.cols)
 
 
 @dataclass(frozen=True)

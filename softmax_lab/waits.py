@@ -10,6 +10,7 @@ from softmax_lab.ledger import Ledger
 from softmax_lab.machine import INSTRUCTIONS
 from softmax_lab.prose import Sentence, Table, say
 from softmax_lab.records import Measured
+from softmax_lab.registry import COPY
 from softmax_lab.roofline import bytes_in_flight, rate
 from softmax_lab.runs import provenance, shape, sm_clock
 from softmax_lab.units import MISSING, number, percent
@@ -78,7 +79,7 @@ def in_flight(book: Ledger, loads: Sequence[int]) -> Table | Sentence:
     gpu = GPUS[run.gpu]
     chip = MULTIPROCESSORS[gpu.compute_capability]
     warps = parts["warps"] * chip.warps
-    pace = rate(2 * ITEMSIZE[run.dtype] * run.rows * run.cols, run.copy_seconds)
+    pace = rate(COPY.family.once(run.rows, run.cols, run.dtype), run.copy_seconds)
     rows = []
     for each in loads:
         held = bytes_in_flight(warps, each, ITEMSIZE[run.dtype], gpu.multiprocessors)
