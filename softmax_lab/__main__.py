@@ -31,6 +31,8 @@ def _parser() -> argparse.ArgumentParser:
 
     add("doctor", _doctor, "say what this machine can do, what is missing and how to get it")
     bench = add("bench", _bench, "time the kernels on this machine's GPU and record it")
+    clock = add("launches", _launches, "measure what launches cost by several clocks, record it")
+    clock.add_argument("--publish", action="store_true", help="into the package's records")
     profile = add("profile", _profile, "read hardware counters with Nsight Compute and record them")
     for one in (bench, profile):
         one.add_argument("--kernels", type=_names, metavar="A,B", help="default: all that fit")
@@ -56,14 +58,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _names(text: str) -> list[str]:
-    return [name for name in text.split(",") if name]
+    names = text.split(",")
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"names are written A,B with none left out, got {text!r}")
+    return names
 
 
 def _shapes(text: str) -> list[tuple[int, int]]:
     out = []
-    for each in filter(None, text.split(",")):
+    for each in text.split(","):
         rows, x, cols = each.lower().partition("x")
-        if not (x and rows.isdigit() and cols.isdigit()):
+        if not (x and rows.isdecimal() and cols.isdecimal()):
             raise argparse.ArgumentTypeError(f"a shape is written 256x1024, got {each!r}")
         out.append((int(rows), int(cols)))
     return out
@@ -80,7 +85,7 @@ def _bench(options) -> int:
 
     session = bench.run(
         options.kernels,
-        options.shapes or bench.SHAPES,
+        options.shapes,
         options.dtype,
         repeats=bench.REPEATS if options.repeats is None else options.repeats,
         warm=options.warm,
@@ -90,15 +95,22 @@ def _bench(options) -> int:
     return 0
 
 
+def _launches(options) -> int:
+    from softmax_lab import launches
+
+    session = launches.run(say=lambda line: print(line, flush=True))
+    print(f"recorded in {session.save(options.publish)}")
+    return 0
+
+
 def _profile(options) -> int:
     from softmax_lab import profiler
 
-    shapes = options.shapes or profiler.SHAPES
-    if options.child:
-        profiler.child(options.kernels or list(registry.KERNELS), shapes, options.dtype)
+    if options.child:  # `profiler.command` names both
+        profiler.child(options.kernels, options.shapes, options.dtype)
         return 0
     session = profiler.run(
-        options.kernels, shapes, options.dtype, say=lambda line: print(line, flush=True)
+        options.kernels, options.shapes, options.dtype, say=lambda line: print(line, flush=True)
     )
     print(f"recorded in {session.save(options.publish)}")
     return 0
@@ -134,18 +146,20 @@ def _records(options) -> int:
 def _compile(options) -> int:
     from softmax_lab import nvrtc
 
+    kernels = [registry.get(name) for name in options.kernels or registry.KERNELS]
+    capabilities = {arch: nvrtc.capability(arch) for arch in options.archs or nvrtc.ARCHS}
+    head = f"{'kernel':<24} {'arch':<7} {'registers':>9} {'shared [B]':>10} {'spills [B]':>10}"
     spilled = False
-    print(f"{'kernel':<20} {'arch':<7} {'registers':>9} {'shared [B]':>10} {'spills [B]':>10}")
-    for name in options.kernels or registry.KERNELS:
-        kernel = registry.get(name)
-        for arch in options.archs or nvrtc.ARCHS:
-            if not options.archs and nvrtc.capability(arch) < kernel.requires:
+    for kernel in kernels:
+        for arch, capability in capabilities.items():
+            if not options.archs and capability < kernel.requires:
                 continue
             for dtype in kernel.dtypes:
                 made = nvrtc.compile(kernel, arch, dtype)
                 spilled |= made.spill_bytes > 0
                 sizes = f"{made.registers:>9} {made.shared_bytes:>10} {made.spill_bytes:>10}"
-                print(f"{kernel.name:<20} {arch:<7} {sizes}")
+                print(*filter(None, [head, f"{kernel.name:<24} {arch:<7} {sizes}"]), sep="\n")
+                head = ""  # printed once, and only when there is something below it
     return 1 if spilled else 0
 
 

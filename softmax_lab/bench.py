@@ -10,8 +10,9 @@ import numpy as np
 from softmax_lab import facts, gpu, provenance, records, registry, stopwatch
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.recordfile import Timing
-from softmax_lab.records import COPY, Measured, Session
-from softmax_lab.registry import Kernel
+from softmax_lab.records import Measured, Session
+from softmax_lab.registry import COPY, Kernel
+from softmax_lab.units import places
 
 SHAPES = (
     (256, 1024),
@@ -28,6 +29,15 @@ SHAPES = (
 )
 """Shapes (rows, cols) of the record: the running example and its odd twin, one size in four shapes,
 matrices far beyond L2, and rows shorter than a sector, where the access pattern shows most."""
+
+ALIGNMENTS = tuple((65536, cols) for cols in (1025, 1026, 1028, 1032))
+"""Rows that start off a boundary of 16 or of 32 bytes now and then, and once never."""
+
+SHAPES_OF = {
+    "softmax": SHAPES,
+    "gemv": (*SHAPES, (16384, 16384), *ALIGNMENTS, (65536, 32), (65536, 128)),
+}
+"""Shapes of the record by family."""
 
 L2_MULTIPLE = 4
 """Buffers together exceed L2 this many times: none is still there when it is read again."""
@@ -54,48 +64,44 @@ PROTOCOL = (
 
 def run(
     kernels: Iterable[str | Kernel] | None = None,
-    shapes: Sequence[tuple[int, int]] = SHAPES,
-    dtype: str = "float32",
+    shapes: Sequence[tuple[int, int]] | None = None,
+    dtype="float32",
     *,
     repeats: int = REPEATS,
     warm: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> Session:
-    """Time kernels (all that fit the device and type) at shapes on the current device.
+    """Time kernels (all that fit device and type) at shapes (`SHAPES_OF`) on the current device.
 
     `warm` adds single launches on one buffer pair (method `events`), which a small matrix spends in
-    L2. Raises RuntimeError without a GPU or when a kernel's answer is wrong, and ValueError for a
-    shape the device's memory cannot hold.
+    L2. Raises ValueError for kernels, shapes or a type that do not go together, GPU or not, and for
+    a shape the device's memory cannot hold; RuntimeError without a GPU or when a kernel's answer is
+    wrong.
     """
     if repeats < 1:
         raise ValueError(f"repeats must be at least 1, got {repeats}")
-    if not (state := gpu.status()).available:
-        raise RuntimeError(state.reason)
-    import cupy
-
-    device = cupy.cuda.Device()
-    chosen = gpu.fitting(kernels, dtype, int(device.compute_capability))
+    device, chosen, dtype = gpu.ready(kernels, dtype, shapes)
     name, clocks, out = records.run_id(), [], []
-    for rows, cols in shapes:
-        registry.checked_sizes((rows, cols))
-        new = _at_shape(chosen, rows, cols, dtype, name, repeats, warm)
-        clocks += provenance.clocks_now(device.id)  # they stay up for a while after the last replay
-        out += new
-        say(table(new, head=len(out) == len(new)))
+    for family, mine in gpu.by_family(chosen).items():
+        for rows, cols in shapes or SHAPES_OF.get(family, SHAPES):
+            new = _at_shape(mine, rows, cols, dtype, name, repeats, warm)
+            clocks += provenance.clocks_now(device.id)  # they stay up for a while after a replay
+            out += new
+            say(table(new, head=len(out) == len(new)))
     about = provenance.collect(device.id, PROTOCOL, clocks)
     return Session(facts.slug(about["GPU"]), tuple(out), {name: about})
 
 
-def measure(kernel: str | Kernel, rows: int, cols: int, dtype: str = "float32") -> Measured:
+def measure(kernel: str | Kernel, rows: int, cols: int, dtype="float32") -> Measured:
     """Time one kernel at one shape now; nothing is recorded and no hardware counter is read.
 
-    Raises as `run` does, and ValueError for a matrix without elements.
+    Raises as `run` does.
     """
     session = run([kernel], [(rows, cols)], dtype)
     row = session.rows[0]
     return Measured(
         kernel=row.kernel,
-        dtype=dtype,
+        dtype=row.dtype,
         rows=rows,
         cols=cols,
         gpu=session.gpu,
@@ -114,16 +120,19 @@ def summary(samples: Sequence[float]) -> tuple[float, float, float]:
     return statistics.median(samples), float(p20), float(p80)
 
 
-def pairs_for(pair_bytes: int, l2_bytes: int, free_bytes: int) -> tuple[int, str]:
+def pairs_for(
+    pair_bytes: int, l2_bytes: int, free_bytes: int, held_bytes: int = 0
+) -> tuple[int, str]:
     """How many buffer pairs to rotate, and the level their data is at then: `DRAM` or `L2`.
 
-    Raises ValueError when not even one pair fits into free memory.
+    A kernel touches `pair_bytes` of a pair; the pair may hold more (`held_bytes`). Raises
+    ValueError when not even one pair fits into free memory.
     """
     if pair_bytes < 1:
         raise ValueError("a matrix without elements takes no time to measure")
-    fit = free_bytes // pair_bytes
+    fit = free_bytes // max(held_bytes, pair_bytes)
     if not fit:
-        need, free = (f"{n / 1e9:.3g} GB" for n in (pair_bytes, free_bytes))
+        need, free = (f"{n / 1e9:.3g} GB" for n in (max(held_bytes, pair_bytes), free_bytes))
         raise ValueError(f"input and output take {need}, the GPU has {free} free")
     wanted = max(L2_MULTIPLE * l2_bytes // pair_bytes + 1, FEWEST_PAIRS)
     pairs = min(wanted, fit, MOST_PAIRS)
@@ -136,60 +145,71 @@ def _level(bytes_in_use: int, l2_bytes: int) -> str:
 
 
 def table(rows: Sequence[Timing], head: bool = True) -> str:
-    """Rows as lines of text: time, useful bytes per second (one read, one write), ratio to copy."""
+    """Rows as lines of text: time, useful bytes per second (inputs read and output written once),
+    and that rate as a share of the copy's."""
     lines = []
     if head:
         columns = ("shape", "kernel", "median [µs]", "20–80 % [µs]", "useful [GB/s]", "of copy", "")
-        lines.append("{:>12}  {:<16} {:>12} {:>19} {:>13} {:>8}  {}".format(*columns))
+        lines.append("{:>12}  {:<22} {:>12} {:>19} {:>13} {:>8}  {}".format(*columns))
     for row in rows:
-        useful = 2 * facts.ITEMSIZE[row.dtype] * row.rows * row.cols / row.median_s / 1e9
-        spread = f"{row.p20_s * 1e6:.2f}–{row.p80_s * 1e6:.2f}"
-        share = row.copy_median_s / row.median_s
+        useful = _once(row.kernel, row) / row.median_s / 1e9
+        low, median, high = (1e6 * s for s in (row.p20_s, row.median_s, row.p80_s))
+        digits = max(2, places(low, high))
+        spread = f"{low:.{digits}f}–{high:.{digits}f}"
+        share = useful * 1e9 * row.copy_median_s / _once(COPY, row)
         label = "" if row.level == "DRAM" else "L2-resident"
         label += "" if row.method == "graph" else f" ({row.method})"
         lines.append(
-            f"{f'{row.rows}x{row.cols}':>12}  {row.kernel:<16} {row.median_s * 1e6:>12.2f} "
+            f"{f'{row.rows}x{row.cols}':>12}  {row.kernel:<22} {median:>12.{digits}f} "
             f"{spread:>19} {useful:>13.1f} {share:>8.3f}  {label}".rstrip()
         )
     return "\n".join(lines)
 
 
+def _once(kernel: str | Kernel, row: Timing) -> int:
+    return registry.get(kernel).family.once(row.rows, row.cols, row.dtype)
+
+
 def _at_shape(kernels, rows, cols, dtype, run_name, repeats, warm) -> list[Timing]:
-    """Judge and time kernels at one shape; buffers live only as long as this call."""
+    """Judge and time kernels of one family at one shape; buffers live only as long as this call."""
     import cupy
 
     here = cupy.cuda.Device().id
     cupy.get_default_memory_pool().free_all_blocks()
     l2 = cupy.cuda.runtime.getDeviceProperties(here)["l2CacheSize"]
     free = int(0.9 * cupy.cuda.runtime.memGetInfo()[0])  # the rest is for the runtime and others
-    pair_bytes = 2 * rows * cols * facts.ITEMSIZE[dtype]
-    count, level = pairs_for(pair_bytes, l2, free)
-    pairs = stopwatch.buffers(rows, cols, dtype, count)
+    family = kernels[0].family
+    touched, copied = family.once(rows, cols, dtype), COPY.family.once(rows, cols, dtype)
+    own_copy = family.result(rows, cols) != (rows, cols)  # else y serves for the copy as well
+    count, level = pairs_for(touched, l2, free, touched + own_copy * copied // 2)
+    pairs = stopwatch.buffers(family, rows, cols, dtype, count)
+    copy_pairs = stopwatch.copy_buffers(pairs)
     copies = {f"copy {turns}": stopwatch.copier(turns) for turns in COPY_TURNS}
     for copy in copies.values():
-        stopwatch.check_copy(copy, *pairs[0])
+        stopwatch.check_copy(copy, *copy_pairs[0])
     for kernel in kernels:
         stopwatch.judge(kernel, *pairs[0])
     cupy.cuda.get_current_stream().synchronize()
 
     stream = cupy.cuda.Stream(non_blocking=True)
     launches = copies | {kernel.name: stopwatch.launcher(kernel) for kernel in kernels}
-    graphs = {name: stopwatch.graph(stream, each, pairs) for name, each in launches.items()}
+    buffers = {name: copy_pairs if name in copies else pairs for name in launches}
+    graphs = {name: stopwatch.graph(stream, each, buffers[name]) for name, each in launches.items()}
     starts = {name: graph.launch for name, graph in graphs.items()}
     times = stopwatch.interleaved(stream, starts, repeats, WARM_UPS)
     for (
         kernel
     ) in kernels:  # a graph that stopped early would have been timed for less than it claims
-        stopwatch.poison(pairs[-1][1])
+        stopwatch.poison(pairs[-1][-1])
         cupy.cuda.get_current_stream().synchronize()
         graphs[kernel.name].launch(stream)
         stream.synchronize()
         stopwatch.compare(kernel, *pairs[-1])
     out = _timings(times, kernels, (run_name, dtype, rows, cols), ("graph", level, count))
     if warm:
-        single = {name: stopwatch.single(each, pairs[0]) for name, each in launches.items()}
+        single = {name: stopwatch.single(each, buffers[name][0]) for name, each in launches.items()}
         times = stopwatch.interleaved(stream, single, repeats, WARM_UPS)
-        level = _level(pair_bytes, l2)
+        level = _level(touched, l2)
         out += _timings(times, kernels, (run_name, dtype, rows, cols), ("events", level, 1))
     return out
 

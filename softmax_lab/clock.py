@@ -32,8 +32,8 @@ def race(recorded: Mapping[str, Sequence[Measured | None]]) -> Table | Sentence:
     if not rows:
         return say("Time on a GPU: not measured yet.")
     heads = ("shape", *(f"`{name}` [µs]" for name in recorded), "gain")
-    known = next(run for runs in columns for run in runs if run is not None and run.seconds)
-    note = f"Medians; {known.dtype}; {provenance(known)}"
+    known = [run for runs in columns for run in runs if run is not None and run.seconds]
+    note = f"Medians; {known[0].dtype}; {provenance(*known)}"
     return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
 
 
@@ -80,7 +80,7 @@ def gain(before: Ledger, after: Ledger, promised: float, of: str) -> Sentence:
         verdict = "There is no gain: the bytes were not what it waited for."
     else:
         size = "less" if ratio < promised else "more"
-        verdict = f"That is {size} than the ratio: bytes at this level are not the whole story."
+        verdict = f"That is {size} than the ratio: {{of}} are not the whole story."
     return say(
         promise
         + "On {rows} × {cols} `{a}` takes {before:s} and `{b}` {after:s}: **{ratio:×}** as fast. "

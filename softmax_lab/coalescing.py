@@ -3,6 +3,7 @@ for."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,7 +58,7 @@ def request(addresses, size: int = 4) -> Request:
 
 def strided(stride: int, *, base: int = 0, size: int = 4, lanes: int = WARP) -> Request:
     """The request of `lanes` lanes that read `size` bytes each, `stride` bytes apart, from byte
-    `base` on."""
+    `base` on. Raises ValueError as `request` does."""
     return request(base + stride * np.arange(lanes, dtype=np.int64), size)
 
 
@@ -84,6 +85,20 @@ def thread_per_row_sectors(rows: int, cols: int, size: int = 4) -> int:
     return full * one_warp(WARP) + (one_warp(tail) if tail else 0)
 
 
+def share_of_steps_with_a_new_sector(cols: int, size: int = 4) -> float:
+    """Share (0 to 1) of the steps along packed rows of `cols` elements, one row a lane, at which
+    some lane of a warp enters a sector that it has not read from.
+
+    Rows of a whole number of sectors let all lanes enter theirs together; of other rows each lane
+    does so at its own step. Raises ValueError for rows without elements.
+    """
+    if cols < 1:
+        raise ValueError(f"a row has 1 element or more, got {cols}")
+    place = (np.arange(WARP)[:, None] * cols + np.arange(cols)) * size % SECTOR
+    # All lanes enter one at the first step, lane 0 at a sector's first byte.
+    return float((place == 0).any(axis=0).mean())
+
+
 def warp_per_row_sectors(rows: int, cols: int, size: int = 4) -> int:
     """Sectors of one pass over a packed (rows, cols) matrix when 32 neighbouring lanes walk a row,
     in closed form.
@@ -92,18 +107,67 @@ def warp_per_row_sectors(rows: int, cols: int, size: int = 4) -> int:
     else. Row r starts `r * cols * size` bytes in, so the phase of the rows repeats every 32/size
     rows.
     """
+    return sum(
+        alike * _walk(phase, cols * size, WARP * size) for phase, alike in _phases(rows, cols, size)
+    )
+
+
+def rows_on_boundary(rows: int, cols: int, wide: int, size: int = 4) -> int:
+    """How many rows of a packed (rows, cols) matrix start at a multiple of `wide` bytes."""
+    if rows <= 0:
+        return 0
+    return -(-rows // (wide // math.gcd(wide, cols * size)))
+
+
+def vectors_per_row_sectors(rows: int, cols: int, wide: int = 16, size: int = 4) -> int:
+    """Sectors of one pass when a warp walks a row with loads of `wide` bytes a lane: closed form.
+
+    Only rows that start at a multiple of `wide` bytes are read so; what is left over at their ends
+    goes in one request, and other rows are walked element by element.
+    """
+    total = 0
+    for phase, alike in _phases(rows, cols, size):
+        if phase % wide:
+            total += alike * _walk(phase, cols * size, WARP * size)
+        else:
+            rest = cols * size % wide  # it starts at a multiple of `wide`: one sector
+            total += alike * (_walk(phase, cols * size - rest, WARP * wide) + (rest > 0))
+    return total
+
+
+def vectors_per_row_requests(rows: int, cols: int, wide: int = 16, size: int = 4) -> int:
+    """Load requests of the pass that `vectors_per_row_sectors` describes."""
     if rows <= 0 or cols <= 0:
         return 0
-    full, tail = divmod(cols, WARP)
-    total = 0
-    for first in range(min(rows, SECTOR)):
-        alike = -(-(rows - first) // SECTOR)  # rows first, first + 32, … share their phase
-        phase = first * cols * size % SECTOR
-        whole = -(-(phase + WARP * size) // SECTOR)
-        # 32 elements are a whole number of sectors, so each request of a row has the row's phase.
-        part = -(-(phase + tail * size) // SECTOR) if tail else 0
-        total += alike * (full * whole + part)
-    return total
+    quick, (vectors, rest) = rows_on_boundary(rows, cols, wide, size), divmod(cols * size, wide)
+    return quick * (-(-vectors // WARP) + (rest > 0)) + (rows - quick) * -(-cols // WARP)
+
+
+def shared_vectors_sectors(rows: int, cols: int, wide: int = 16, size: int = 4) -> int:
+    """Sectors of a vector (cols,) that starts at a boundary and is walked anew with each row, in
+    that row's way."""
+    if rows <= 0 or cols <= 0:
+        return 0
+    quick, rest = rows_on_boundary(rows, cols, wide, size), cols * size % wide
+    whole = -(-(cols * size - rest) // SECTOR) + (rest > 0)
+    return quick * whole + (rows - quick) * -(-cols * size // SECTOR)
+
+
+def _phases(rows: int, cols: int, size: int) -> list[tuple[int, int]]:
+    """(bytes past a sector's boundary at which a row starts, rows that start so): rows 32 apart are
+    alike."""
+    if rows <= 0 or cols <= 0:
+        return []
+    firsts = range(min(rows, SECTOR))
+    return [(r * cols * size % SECTOR, -(-(rows - r) // SECTOR)) for r in firsts]
+
+
+def _walk(phase: int, length: int, step: int) -> int:
+    """Sectors of `length` contiguous bytes that start `phase` past a boundary and are read in
+    requests of `step` bytes, a whole number of sectors: each request has the first one's phase."""
+    full, rest = divmod(length, step)
+    sectors = full * -(-(phase + step) // SECTOR)
+    return sectors + (-(-(phase + rest) // SECTOR) if rest else 0)
 
 
 def added_by_unrolling(rows: int, cols: int, unroll: int, size: int = 4) -> tuple[int, int]:

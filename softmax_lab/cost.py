@@ -8,20 +8,31 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from softmax_lab.coalescing import thread_per_row_sectors, warp_per_row_sectors
+from softmax_lab.coalescing import (
+    shared_vectors_sectors,
+    thread_per_row_sectors,
+    vectors_per_row_requests,
+    vectors_per_row_sectors,
+    warp_per_row_sectors,
+)
 from softmax_lab.counts import FIELDS, HARDWARE_ONLY, ZERO, Counts
 from softmax_lab.online import FORMS
 
-FUNCTIONS: dict[str, tuple[Callable, str]] = {
+FUNCTIONS: dict[str, tuple] = {
     "ceil": (lambda a, b: -(-a // b), r"\left\lceil {0}/{1} \right\rceil "),
     "min": (min, r"\min({0}, {1})"),
     "lg": (lambda a: a.bit_length() - 1, r"\log_2 {0}"),
-    "S": (thread_per_row_sectors, r"S({0}, {1})"),
-    "V": (warp_per_row_sectors, r"V({0}, {1})"),
+    "S": (thread_per_row_sectors, r"S({0}, {1})", "E"),
+    "V": (warp_per_row_sectors, r"V({0}, {1})", "E"),
+    "V4": (vectors_per_row_sectors, r"V_4({0}, {1})"),
+    "Q4": (vectors_per_row_requests, r"Q_4({0}, {1})"),
+    "X4": (shared_vectors_sectors, r"X_4({0}, {1})"),
 }
-"""Functions a formula may call: how to evaluate and how to typeset them. `ceil(a, b)` is ⌈a/b⌉ on
-integers, `lg(a)` the logarithm of a power of two; `S(M, N)` and `V(M, N)` are the sectors of one
-pass with a thread and with a warp to a row (`coalescing`)."""
+"""Functions a formula may call: how to evaluate and how to typeset them, and symbols that are
+handed on to them unsaid. `ceil(a, b)` is ⌈a/b⌉ on integers, `lg(a)` the logarithm of a power of
+two; `S(M, N)` and `V(M, N)` are the sectors of one pass over elements of E bytes with a thread and
+with a warp to a row, `V4(M, N)` with a warp that loads four floats a lane, `Q4(M, N)` its requests
+and `X4(M, N)` its sectors of the vector that all rows share (`coalescing`)."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,8 @@ def value(formula: str, lookup: Callable[[str], float]) -> float:
             case ast.BinOp(left=a, op=operator, right=b):
                 return _OPERATORS[type(operator)][0](walk(a), walk(b))
             case ast.Call(func=ast.Name(id=name), args=arguments):
-                return FUNCTIONS[name][0](*map(walk, arguments))
+                apply, _, *given = FUNCTIONS[name]
+                return apply(*map(walk, arguments), *map(lookup, given))
         raise AssertionError(ast.dump(node))  # _tree lets nothing else through
 
     return walk(_tree(formula))
@@ -117,7 +129,7 @@ def _tree(formula: str) -> ast.expr:
 # bytes of an element.
 
 
-def _traffic(way: str, requests: str, sectors: str) -> dict[str, str]:
+def traffic(way: str, requests: str, sectors: str) -> dict[str, str]:
     """One pass over all elements that loads or stores each of them once; `way` is load or store."""
     return {
         f"{way}_bytes": "E*M*N",
@@ -127,26 +139,34 @@ def _traffic(way: str, requests: str, sectors: str) -> dict[str, str]:
     }
 
 
-_LOAD_ROWS, _STORE_ROWS = (_traffic(way, "ceil(M, W)*N", "S(M, N)") for way in ("load", "store"))
+LOAD_ROWS, _STORE_ROWS = (traffic(way, "ceil(M, W)*N", "S(M, N)") for way in ("load", "store"))
 """A thread walks a row: a request is one column of 32 rows."""
 
-LOAD_WARPS, STORE_WARPS = (_traffic(way, "M*ceil(N, W)", "V(M, N)") for way in ("load", "store"))
+LOAD_WARPS, STORE_WARPS = (traffic(way, "M*ceil(N, W)", "V(M, N)") for way in ("load", "store"))
 """Warps walk a row, one or several: a request is 32 columns of one row."""
 
 SHARE = {"sub": "M*N", "exp": "M*N", "div": "M*N"}
 """exp(x - max) / sum for every element."""
 
-_GUARD = Phase("guard", {"branches": "ceil(M, B)*ceil(B, W)", "diverged": "min(1, M % W)"})
+GUARD = Phase("guard", {"branches": "ceil(M, B)*ceil(B, W)", "diverged": "min(1, M % W)"})
 """`if (row >= rows) return;`: met by every warp of the grid, split by the one that ends inside a
 warp."""
 
 NAIVE_EXECUTED = (
-    _GUARD,
-    Phase("maximum", _LOAD_ROWS | {"compare": "M*N"}),
-    Phase("sum", _LOAD_ROWS | {"sub": "M*N", "exp": "M*N", "add": "M*N"}),
-    Phase("write", _LOAD_ROWS | SHARE | _STORE_ROWS),
+    GUARD,
+    Phase("maximum", LOAD_ROWS | {"compare": "M*N"}),
+    Phase("sum", LOAD_ROWS | {"sub": "M*N", "exp": "M*N", "add": "M*N"}),
+    Phase("write", LOAD_ROWS | SHARE | _STORE_ROWS),
 )
 """`naive` as written: the maximum starts from -FLT_MAX and the sum from 0, so both take N steps."""
+
+NAIVE_STORE_EXECUTED = (
+    *NAIVE_EXECUTED[:2],
+    Phase("sum", LOAD_ROWS | {"sub": "M*N", "exp": "M*N", "f64": "M*N"} | _STORE_ROWS),
+    Phase("divide", LOAD_ROWS | {"div": "M*N"} | _STORE_ROWS),
+)
+"""`naive_store`: each exponential is computed once and waits in y, and the sum is taken in
+double."""
 
 WRITE_TEXTBOOK = Phase("write", SHARE | {"load_bytes": "E*M*N", "store_bytes": "E*M*N"})
 
@@ -157,6 +177,33 @@ NAIVE_TEXTBOOK = (
 )
 """The useful work of three passes: N - 1 comparisons and additions a row (arithmetic and bytes
 only)."""
+
+_POWERS = {"exp": "M*N", "div": "M*N"}
+"""exp(x) / sum for every element: nothing is subtracted."""
+
+UNSHIFTED_EXECUTED = (
+    GUARD,
+    Phase("sum", LOAD_ROWS | {"exp": "M*N", "add": "M*N"}),
+    Phase("write", LOAD_ROWS | _POWERS | _STORE_ROWS),
+)
+"""The definition without its shift: `naive` less a pass and less its subtractions."""
+
+UNSHIFTED_TEXTBOOK = (
+    Phase("sum", {"exp": "M*N", "add": "M*(N - 1)", "load_bytes": "E*M*N"}),
+    Phase("write", _POWERS | {"load_bytes": "E*M*N", "store_bytes": "E*M*N"}),
+)
+
+COPY_TEXTBOOK = (Phase("copy", {"load_bytes": "E*M*N", "store_bytes": "E*M*N"}),)
+"""One read and one write of every element: what a roof moves, and what softmax must at least."""
+
+
+_KEPT = {"load_bytes": "E*M*N", "store_bytes": "E*M*N"}
+NAIVE_STORE_TEXTBOOK = (
+    NAIVE_TEXTBOOK[0],
+    Phase("sum", {"sub": "M*N", "exp": "M*N", "f64": "M*(N - 1)"} | _KEPT),
+    Phase("divide", {"div": "M*N"} | _KEPT),
+)
+"""3MN - M operations, M(N - 1) of them in double, MN exponentials, 20MN bytes."""
 
 
 def _step(form: str, updates: str) -> dict[str, str]:
@@ -180,10 +227,10 @@ def _online(form: str) -> tuple[Phase, ...]:
     contract = (Phase("contract", {"compare": "M"}),) if form == "branch" else ()
     branches = {} if form == "branchfree" else {"branches": "ceil(M, W)*N", "diverged": "D"}
     return (
-        _GUARD,
-        Phase("online pass", _LOAD_ROWS | _step(form, "R") | branches),
+        GUARD,
+        Phase("online pass", LOAD_ROWS | _step(form, "R") | branches),
         *contract,
-        Phase("write", _LOAD_ROWS | SHARE | _STORE_ROWS),
+        Phase("write", LOAD_ROWS | SHARE | _STORE_ROWS),
     )
 
 

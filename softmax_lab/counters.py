@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from softmax_lab.counts import Counts
-from softmax_lab.facts import WARP
+from softmax_lab.facts import L1_BYTES_A_CLOCK, MULTIPROCESSORS, SECTOR, WARP, Gpu
 
 OPCODES = "sass__inst_executed_per_opcode"
 """Warp instructions executed, in all and by opcode; a record calls one opcode's share `….SHFL`."""
+
+LOCAL_SECTORS = (
+    "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum",
+)
+"""Sectors of local memory, where values live that found no register."""
 
 METRICS = (
     "gpu__time_duration.sum",
@@ -16,8 +22,7 @@ METRICS = (
     "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
-    "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum",
-    "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum",
+    *LOCAL_SECTORS,
     "l1tex__t_sector_hit_rate.pct",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
@@ -93,6 +98,37 @@ def counts(counters: Mapping[str, float], block: int) -> Counts:
         known["shared_requests"] = executed("LDS") + executed("STS")
         known["barriers"] = _whole(executed("BAR") / warps)
     return Counts(**known)
+
+
+BUSY = ("warps", "issue", "special", "L1", "DRAM")
+"""Parts of a GPU whose work the counters tell."""
+
+
+def busy(counters: Mapping[str, float], gpu: Gpu) -> dict[str, float]:
+    """Shares (0 to 1) of their time or places that the parts BUSY of `gpu` used in one launch.
+
+    All but `DRAM` are of the multiprocessors that had work, while they had it: `warps` of the
+    places for warps, `issue` of the clocks in which a scheduler may issue an instruction, `special`
+    of the special-function units' time, `L1` of the bytes it can hand over. Raises nothing: a part
+    whose counters are missing is left out.
+    """
+    chip, found = MULTIPROCESSORS[gpu.compute_capability], {}
+    clocks = gpu.multiprocessors * counters.get("sm__cycles_active.avg", 0)
+    sectors = (*COUNTED["load_sectors"], *COUNTED["store_sectors"])
+    clocks_each = {
+        "issue": (1 / chip.schedulers, ("smsp__inst_executed.sum",)),
+        "special": (WARP / chip.special_a_clock, (f"{OPCODES}.MUFU",)),
+        "L1": (SECTOR / L1_BYTES_A_CLOCK, sectors),
+    }
+    for part, (each, names) in clocks_each.items():
+        if clocks and all(name in counters for name in names):
+            found[part] = each * sum(counters[name] for name in names) / clocks
+    in_percent = {
+        "warps": "sm__warps_active.avg.pct_of_peak_sustained_active",
+        "DRAM": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    }
+    found |= {part: counters[name] / 100 for part, name in in_percent.items() if name in counters}
+    return {part: found[part] for part in BUSY if part in found}
 
 
 def _whole(value: float) -> float:

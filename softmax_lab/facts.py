@@ -18,6 +18,13 @@ LINE = 128
 BANKS = 32
 """Shared-memory banks, each 4 bytes wide (CUDA C++ Programming Guide, "Shared Memory")."""
 
+OLDEST_DRIVER = 525
+"""NVIDIA's first driver for CUDA 12, which CuPy and NVRTC are of (CUDA Toolkit Release Notes)."""
+
+L1_BYTES_A_CLOCK = 4 * BANKS
+"""Bytes that L1 of one multiprocessor hands over in a clock at most: a word from each bank, for it
+is one memory with shared memory (CUDA C++ Programming Guide, "Shared Memory")."""
+
 ITEMSIZE = {"float32": 4, "float16": 2, "bfloat16": 2}
 """Bytes of an element, by the names the kernels' `dtypes` use."""
 
@@ -49,7 +56,8 @@ class Multiprocessor:
     """What one multiprocessor can hold at a time, and in what portions it deals it out.
 
     `shared_bytes` [B] of all blocks together; a block also takes `reserved_bytes` [B] for the
-    system. Registers go to warps by 256.
+    system. Registers go to warps by 256. Each of the `schedulers` issues one instruction of a warp
+    in a clock; `special_a_clock` lanes of exponentials and reciprocals begin in one.
     """
 
     warps: int
@@ -59,6 +67,8 @@ class Multiprocessor:
     registers: int = 65536
     register_portion: int = 256
     shared_portion: int = 128
+    schedulers: int = 4
+    special_a_clock: int = 16
 
 
 _KIB = 1 << 10
@@ -71,7 +81,8 @@ MULTIPROCESSORS = {
     100: Multiprocessor(64, 32, 228 * _KIB),
     120: Multiprocessor(48, 24, 100 * _KIB),
 }
-"""Limits by compute capability (CUDA C++ Programming Guide, "Technical Specifications")."""
+"""Limits by compute capability (CUDA C++ Programming Guide, "Technical Specifications" and
+"Arithmetic Instructions")."""
 
 _MIB = 1 << 20
 GPUS = {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
+from softmax_lab import reference
 from softmax_lab.coalescing import added_by_unrolling
 from softmax_lab.counts import Counts
-from softmax_lab.facts import ITEMSIZE, SECTOR
 from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, names, say
 from softmax_lab.records import Measured
@@ -43,7 +45,12 @@ WORDS = {
 }
 """What tables call the fields of `Counts` (and `flops`)."""
 
-_L2_OF_L1 = ("lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_sectors_srcunit_tex_op_write.sum")
+
+EXPANDED = {"exp": 10, "div": 10}
+"""FLOPs that an exponential and a division become on the GPU: four multiply-adds, an addition and a
+multiplication around the power of two; five multiply-adds around an estimate of the reciprocal.
+Every recorded launch has this number of them, to the unit."""
+
 _FLOPS_OF = {"fadd": 1, "fmul": 1, "ffma": 2, "dadd": 1, "dmul": 1, "dfma": 2}
 
 
@@ -75,22 +82,56 @@ def agreement(book: Ledger) -> Sentence:
     return Sentence(" ".join(said))
 
 
+def accuracy(y: np.ndarray, x: np.ndarray) -> Sentence:
+    """The checker's verdict on y (rows, cols) as the softmax of x, and what it allowed."""
+    verdict = reference.compare(y, x)
+    if verdict.allowed is None:
+        return say("Against softmax in float64: {words}.", words=verdict.message)
+    unit, cols = reference.UNIT["float32"], x.shape[1]
+    roundings = verdict.allowed / unit
+    summing = reference.SUM_ERROR * cols**0.5
+    return say(
+        "Against softmax in float64, the result that comes nearest to its limit differs by {error} "
+        "of its value. It may differ by {allowed}. That is {roundings} roundings, each of them "
+        "{unit}: {few} for the operations outside the sum, {depth} since its score lies that far "
+        "below the maximum, and {summing} for a sum of {cols} terms. So even this one uses only "
+        "**{worst:%}** of what is allowed.",
+        error=verdict.worst * verdict.allowed,
+        roundings=roundings,
+        unit=unit,
+        allowed=verdict.allowed,
+        few=reference.OPERATION_ERROR,
+        depth=roundings - summing - reference.OPERATION_ERROR,
+        summing=summing,
+        cols=cols,
+        worst=verdict.worst,
+    )
+
+
 def hardware_flops(book: Ledger) -> Sentence:
-    """FLOPs of the source against those the GPU counted: expf and division expand."""
+    """FLOPs of the source against those the GPU counted, and whether what expf and division expand
+    to explains the difference."""
     seen = measured(book.measured, "flops")
     if seen is None:
         return say("FLOPs executed by the GPU: not measured yet.")
+    done = book.executed
+    plain = done.flops - done.div + done.f64
+    expected = plain + sum(getattr(done, field) * each for field, each in EXPANDED.items())
+    apart = "to the unit" if expected == seen else "which is not the GPU's number"
     return say(
         "The source does {source} FLOPs and {exps} exponentials; the GPU executed {seen} FLOPs, "
-        "{ratio:×} as many. The other {rest} are what the compiler makes of exponentials and "
-        "divisions: {each} FLOPs for each of the {both} of them, on average.",
-        source=book.executed.flops,
-        exps=book.executed.exp,
+        "{ratio:×} as many. Count {exp} FLOPs for an exponential and {div} for a division: "
+        "{plain} other FLOPs of the source, {exp} times {exps} and {div} times {divs} make "
+        "{expected}, {apart}.",
+        source=done.flops,
+        exps=done.exp,
+        divs=done.div,
+        plain=plain,
         seen=seen,
-        ratio=seen / book.executed.flops,
-        rest=seen - book.executed.flops,
-        both=book.executed.exp + book.executed.div,
-        each=(seen - book.executed.flops) / (book.executed.exp + book.executed.div),
+        ratio=seen / done.flops,
+        expected=expected,
+        apart=apart,
+        **EXPANDED,
     )
 
 
@@ -119,7 +160,8 @@ NEAR = 1.3
 
 def levels(book: Ledger) -> Sentence:
     """What the bytes moved at L1, L2 and DRAM say of the caches."""
-    once = 2 * ITEMSIZE["float32"] * book.rows * book.cols
+    family = book.kernel.family
+    once = family.once(book.rows, book.cols)
     near, asked = moved_bytes(book.executed)["L1"], book.executed.bytes
     far = moved_bytes(book.measured.counts) if book.measured else {}
     words = (
@@ -136,22 +178,17 @@ def levels(book: Ledger) -> Sentence:
     if "L2" not in far or "DRAM" not in far:
         return say(words + "L2 and DRAM: not measured yet.", **known)
     words += (
-        "L2 moves {l2:B} and DRAM {dram:B}, {share:×} the {once:B} of one read and one write of "
-        "the matrix. "
+        "L2 moves {l2:B} and DRAM {dram:B}, {share:×} the {once:B} of reading every input and "
+        "writing every result once. "
     )
     if far["DRAM"] > NEAR * once:
-        words += "The caches do not keep what the next load needs: DRAM pays for it again."
+        words += "The caches do not keep all that is read again: DRAM pays for the rest."
     elif near > asked:
         words += "The caches catch the waste: what L1 moves again, DRAM does not."
     else:
-        words += "Nothing is wasted at L1, and caches spare DRAM the second read."
-    if all(name in book.measured.counters for name in _L2_OF_L1):
-        words += " Of what L2 moves, {l1:B} were for L1; the rest is traffic of its own."
-        known["l1"] = SECTOR * sum(book.measured.counters[name] for name in _L2_OF_L1)
+        words += "Nothing is wasted at L1, and caches spare DRAM what is read again."
     if far["DRAM"] < once:
-        words += (
-            " DRAM is below one read and one write, for some results were still in L2 at the end."
-        )
+        words += " DRAM is below that minimum, for some results were still in L2 at the end."
     return say(words, **known, l2=far["L2"], dram=far["DRAM"], share=far["DRAM"] / once)
 
 
@@ -179,7 +216,7 @@ def _compared(who: str, pairs: Mapping[str, tuple[float, float]]) -> str:
         if a != b
     ]
     if not apart:
-        return f"{who} are equal in all {number(len(pairs))} counts that both know."
+        return f"{who} are equal in all {number(len(pairs))} counts that both take alike."
     equal = number(len(pairs) - len(apart))
     return (
         f"{who} are equal in {equal} of {number(len(pairs))} counts; they differ in {names(apart)}."

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from softmax_lab import nvrtc, registry
+from softmax_lab.facts import OLDEST_DRIVER
 from softmax_lab.nvrtc import ARCHS, Compiled, CompileError, SpillError, ToolkitError, compile
 from softmax_lab.registry import Kernel
 
@@ -19,11 +21,14 @@ __all__ = [
     "SpillError",
     "Status",
     "ToolkitError",
+    "by_family",
     "compile",
     "fitting",
+    "forget",
     "function",
     "launch",
     "ordered",
+    "ready",
     "status",
 ]
 
@@ -63,8 +68,8 @@ def launch(kernel: str | Kernel, *arrays, out=None):
     """Run a kernel on C-contiguous CuPy or NumPy arrays; its output, of the inputs' kind.
 
     CuPy: on the arrays' device and CuPy's current stream there, without waiting for it; `out` saves
-    the allocation and is needed inside a graph capture. NumPy: copied there and back. An array
-    without elements comes back without a launch. Raises TypeError or ValueError for arrays the
+    the allocation and is needed inside a graph capture. NumPy: copied there and back. A matrix
+    without elements needs no launch. Raises TypeError or ValueError for arrays the
     kernel does not take and RuntimeError where there is no GPU, all before anything is launched.
     """
     kernel = registry.get(kernel)
@@ -74,11 +79,12 @@ def launch(kernel: str | Kernel, *arrays, out=None):
         registry.check_array(kernel.name, "out", out, (str(arrays[0].dtype),))
         arguments["out"] = out
     _check_places(kernel.name, arguments)
+    shape = kernel.family.result(**sizes)
     if out is not None:
-        _check_out(arguments)
+        _check_out(arguments, shape)
     first = arrays[0]
     if not all(sizes.values()):
-        return _empty_like(first) if out is None else out
+        return _cleared(_empty(first, shape) if out is None else out)
     if not (state := status()).available:
         raise RuntimeError(state.reason)
     import cupy
@@ -97,20 +103,31 @@ def launch(kernel: str | Kernel, *arrays, out=None):
                     f"{kernel.name} is being captured into a graph: give it out=, because memory "
                     "allocated during a capture may be handed out again before the graph runs"
                 )
-            out = _empty_like(first)
+            out = _empty(first, shape)
         run = function(kernel, str(first.dtype), first.device.id)
         grid, block = kernel.geometry(sizes["rows"])
         run((grid,), block, ordered(kernel, arrays, out, sizes), kernel.shared_bytes)
     return out
 
 
-def _empty_like(array):
-    if isinstance(array, np.ndarray):
-        return np.empty(array.shape, array.dtype)
+def _empty(like, shape: tuple[int, ...]):
+    """An array of `shape` where `like` is, of its type."""
+    if isinstance(like, np.ndarray):
+        return np.empty(shape, like.dtype)
     import cupy
 
-    with array.device:
-        return cupy.empty(array.shape, array.dtype)
+    with like.device:
+        return cupy.empty(shape, like.dtype)
+
+
+def _cleared(y):
+    """The result on a matrix without elements: a sum of no terms is 0."""
+    if isinstance(y, np.ndarray):
+        y[...] = 0
+    elif y.nbytes:
+        with y.device:
+            y.data.memset_async(0, y.nbytes)
+    return y
 
 
 def ordered(kernel: Kernel, arrays: tuple, out, sizes: dict[str, int]) -> tuple:
@@ -139,25 +156,56 @@ def function(kernel: str | Kernel, dtype: str, device: int):
     return _FUNCTIONS[key]
 
 
+def forget(kernel: str | Kernel) -> None:
+    """Unload a kernel: its next launch compiles and loads it again, as in a new process."""
+    name = registry.get(kernel).name
+    for key in [key for key in _FUNCTIONS if key[0] == name]:
+        del _FUNCTIONS[key]
+
+
 def fitting(
-    kernels: Iterable[str | Kernel] | None, dtype: str, compute_capability: int
+    kernels: Iterable[str | Kernel] | None,
+    dtype: str,
+    compute_capability: int,
+    shapes: Sequence[tuple[int, int]] = (),
 ) -> list[Kernel]:
-    """The kernels asked for, or (None) all that take `dtype` and run on that compute capability.
+    """`registry.chosen`, of which (None) those that run on that compute capability.
 
     Raises ValueError when one that was asked for does not.
     """
+    chosen = registry.chosen(kernels, dtype, shapes)
     if kernels is None:
-        every = registry.KERNELS.values()
-        able = [each for each in every if each.requires <= compute_capability]
-        return [each for each in able if dtype in each.dtypes]
-    chosen = [registry.get(each) for each in kernels]
+        return [each for each in chosen if each.requires <= compute_capability]
     for each in chosen:
-        if dtype not in each.dtypes:
-            raise ValueError(f"{each.name} takes {', '.join(each.dtypes)}, got {dtype}")
         if each.requires > compute_capability:
             needs, here = each.requires / 10, compute_capability / 10
             raise ValueError(f"{each.name} needs compute capability {needs}, this GPU has {here}")
     return chosen
+
+
+def ready(
+    kernels: Iterable[str | Kernel] | None, dtype, shapes: Sequence[tuple[int, int]] | None
+) -> tuple[Any, list[Kernel], str]:
+    """The current device, the kernels of `fitting` for it, and the name of `dtype`.
+
+    Raises ValueError for what is wrong on any machine first, then RuntimeError without a GPU.
+    """
+    kernels = None if kernels is None else list(kernels)
+    dtype = registry.chosen(kernels, dtype, shapes or ())[0].dtype(dtype)
+    if not (state := status()).available:
+        raise RuntimeError(state.reason)
+    import cupy
+
+    device = cupy.cuda.Device()
+    return device, fitting(kernels, dtype, int(device.compute_capability), shapes or ()), dtype
+
+
+def by_family(kernels: Iterable[Kernel]) -> dict[str, list[Kernel]]:
+    """Kernels by the name of their family, whose shapes and buffers they share."""
+    out: dict[str, list[Kernel]] = {}
+    for each in kernels:
+        out.setdefault(each.family.name, []).append(each)
+    return out
 
 
 def _look(found: dict) -> str:
@@ -181,7 +229,10 @@ def _look(found: dict) -> str:
     except ToolkitError as error:
         missing = str(error)
     if not driver:
-        return "no NVIDIA driver on this machine"
+        return (
+            "no NVIDIA driver on this machine: kernels run on an NVIDIA GPU under Linux, with its "
+            f"driver {OLDEST_DRIVER} or newer"
+        )
     found["driver"] = nvrtc.dotted(driver)
     if driver // 1000 < needed // 1000:
         served, wanted = nvrtc.dotted(driver), nvrtc.dotted(needed)
@@ -223,11 +274,11 @@ def _check_places(kernel: str, named: dict) -> None:
             raise ValueError(f"{kernel}: {name} must start at a multiple of {array.itemsize} bytes")
 
 
-def _check_out(named: dict) -> None:
+def _check_out(named: dict, shape: tuple[int, ...]) -> None:
     inputs = {name: array for name, array in named.items() if name != "out"}
-    out, (name, first) = named["out"], next(iter(inputs.items()))
-    if out.shape != first.shape:
-        raise ValueError(f"out must have the shape of {name}, {first.shape}; got {out.shape}")
+    out = named["out"]
+    if out.shape != shape:
+        raise ValueError(f"out must have the shape of the result, {shape}; got {out.shape}")
     start = _address(out)
     for name, array in inputs.items():
         if start < _address(array) + array.nbytes and _address(array) < start + out.nbytes:

@@ -102,17 +102,23 @@ def correct(pairs: Sequence[tuple[float, float]]) -> tuple[float, ...]:
         return tuple(float(np.float32(total) * np.exp(np.float32(m) - top)) for m, total in pairs)
 
 
+def raw_ratio(row: Sequence[float], threads: int) -> float:
+    """The threads' denominators added as they are, over the row's."""
+    pairs = online.lanes(row, threads)
+    return sum(total for _, total in pairs) / sum(correct(pairs))
+
+
 def raw(row: Sequence[float], threads: int) -> Sentence:
     """What adding the threads' denominators as they are does to the row."""
-    pairs = online.lanes(row, threads)
+    pairs, ratio = online.lanes(row, threads), raw_ratio(row, threads)
     wrong, right = sum(total for _, total in pairs), sum(correct(pairs))
     return say(
         "Added as they are, the denominators make **{wrong}** where the row's is **{right}**: "
         "{ratio:×} as much. The results then add up to {total} and not to 1.",
         wrong=art.fixed(wrong),
         right=art.fixed(right),
-        ratio=wrong / right,
-        total=float(reference.softmax(row).sum()) * right / wrong,
+        ratio=ratio,
+        total=float(reference.softmax(row).sum()) / ratio,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from softmax_lab.frames import CELL
 from softmax_lab.online import LOWEST
-from softmax_lab.svg import LINE, WIDTH, colour, rect, text, tint
+from softmax_lab.svg import LINE, WIDTH, boxes, colour, rect, text, tint
 
 LIVE = "blue"
 """Colour of a value that means something."""
@@ -85,30 +85,35 @@ def wires(
 
 def register(x: float, y: float, width: float, height: float, kind: str) -> str:
     """The box of one lane's register: live, idle (a value nobody needs), lost, or absent."""
+    fill, stroke, more = _look(kind)
+    return rect(x, y, width, height, fill, stroke, **more)
+
+
+def _look(kind: str) -> tuple[str, str, dict[str, str]]:
+    """Fill, stroke and other attributes of a register's box."""
     match kind:
         case "live":
-            return rect(x, y, width, height, tint(LIVE), colour(LIVE), stroke_width="1.5")
+            return tint(LIVE), colour(LIVE), {"stroke_width": "1.5"}
         case "lost":
-            return rect(x, y, width, height, tint(LOST), colour(LOST), stroke_width="1.5")
+            return tint(LOST), colour(LOST), {"stroke_width": "1.5"}
         case "absent":
-            return rect(x, y, width, height, "none", LINE, stroke_dasharray="3 4")
-    return rect(x, y, width, height, "none", LINE)
+            return "none", LINE, {"stroke_dasharray": "3 4"}
+    return "none", LINE, {}
 
 
 def squares(y: float, kinds: Sequence[str]) -> list[str]:
     """A warp as a row of small squares, one look a lane."""
     looks = {"live": colour(LIVE), "lost": colour(LOST)}
     return [
-        rect(
-            8 + PITCH * lane,
-            y,
+        boxes(
+            [(8 + PITCH * lane, y) for lane, each in enumerate(kinds) if each == kind],
             CELL,
             CELL,
             looks.get(kind, "none"),
             LINE,
             **({"stroke_dasharray": "3 4"} if kind == "absent" else {}),
         )
-        for lane, kind in enumerate(kinds)
+        for kind in dict.fromkeys(kinds)
     ]
 
 
@@ -120,10 +125,15 @@ def square_centre(lane: int) -> float:
 def registers(y: float, lines: Sequence[Sequence[str]], kinds: Sequence[str]) -> list[str]:
     """All lanes as two rows of sixteen cells: the lane's number, then each of its `lines`."""
     height = 22 + 19 * max(map(len, lines))
+    corners = [
+        (lane % PER_ROW * CELL_W, y + lane // PER_ROW * (height + 6)) for lane in range(len(lines))
+    ]
     out = []
-    for lane, (words, kind) in enumerate(zip(lines, kinds, strict=True)):
-        x, top = lane % PER_ROW * CELL_W, y + lane // PER_ROW * (height + 6)
-        out.append(register(x + 1, top, CELL_W - 2, height, kind))
+    for kind in dict.fromkeys(kinds):
+        fill, stroke, more = _look(kind)
+        same = [(x + 1, top) for (x, top), each in zip(corners, kinds, strict=True) if each == kind]
+        out.append(boxes(same, CELL_W - 2, height, fill, stroke, **more))
+    for lane, ((x, top), words) in enumerate(zip(corners, lines, strict=True)):
         out.append(text(x + CELL_W / 2, top + 14, str(lane), anchor="middle", size=13, muted=True))
         out += [
             text(x + CELL_W / 2, top + 31 + 19 * k, word, anchor="middle", size=14)

@@ -9,29 +9,33 @@ from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
-from softmax_lab import cost, emulator, gpu, online, records, reference, registry
+from softmax_lab import cost, emulator, gpu, online, records, registry, series
+from softmax_lab.arguments import told
 from softmax_lab.counts import FIELDS, ZERO, Counts
-from softmax_lab.facts import ITEMSIZE, WARP
+from softmax_lab.facts import GPUS, ITEMSIZE, WARP
+from softmax_lab.fingerprint import fingerprint
+from softmax_lab.nvrtc import Compiled, ToolkitError, arch_for
 from softmax_lab.registry import Kernel
 
 FORMS = ("executed", "textbook")
 
 
-def derive(name: str, *shape_or_arrays, form: str = "executed", dtype: str = "float32") -> Counts:
-    """`Counts` in closed form, for sizes (rows, cols) or for one matrix (rows, cols).
+def derive(name: str, *shape_or_arrays, form: str = "executed", dtype="float32") -> Counts:
+    """`Counts` in closed form, for sizes (rows, cols) or for the kernel's input arrays.
 
     `executed` is what the kernel does and equals `count` to the unit; `textbook` is the useful
     work, and leaves requests, sectors and branches unknown. Raises ValueError for an unknown
-    kernel, form or size, and TypeError for what is neither integers nor an array it takes.
+    kernel, form or `dtype` and for a size that it does not take, and TypeError for what is neither
+    integers nor an array it takes.
     """
     kernel = registry.get(name)
-    if form not in FORMS:
-        raise ValueError(f"form is one of {', '.join(FORMS)}, got {form!r}")
-    sizes = _sizes(kernel, shape_or_arrays)
-    if dtype not in kernel.dtypes:
-        raise TypeError(f"{kernel.name} takes {', '.join(kernel.dtypes)}, got {dtype!r}")
+    if not isinstance(form, str) or form not in FORMS:
+        raise ValueError(f"form is one of {', '.join(FORMS)}, got {told(form)}")
+    sizes, dtype = _sizes(kernel, shape_or_arrays), kernel.dtype(dtype)
+    if not getattr(kernel, form):
+        raise ValueError(f"{kernel.name} has no closed form as {form}: count it")
     x = None
-    if len(shape_or_arrays) == 1:
+    if not _scalars(shape_or_arrays):
         x = shape_or_arrays[0]
         x = x if isinstance(x, np.ndarray) else x.get()  # CuPy's, copied to the host
         dtype = str(x.dtype)
@@ -83,11 +87,12 @@ def symbols(
 
 
 def count(name: str, *arrays) -> Counts:
-    """`Counts` of the kernel's own source, executed on the CPU emulator (slow: keep to a few
-    million elements).
+    """`Counts` of the kernel's own source, executed on the CPU emulator on arrays (rows, cols) of a
+    type it takes (slow: keep to a few million elements).
 
-    Raises ValueError for arrays the kernel does not take, CompilerMissing without a C++ compiler,
-    and RuntimeError when the emulator reports a fault or an output element is never stored.
+    Raises ValueError or TypeError for arrays the kernel does not take, CompilerMissing without a
+    C++ compiler, and RuntimeError when the emulator reports a fault or an output element is never
+    stored.
     """
     run = emulator.run(registry.get(name), *arrays)
     if run.faults:
@@ -99,15 +104,17 @@ def count(name: str, *arrays) -> Counts:
     return run.counts
 
 
-def measure(name: str, *shape: int, dtype: str = "float32") -> records.Measured:
-    """Time and hardware counters at a shape: measured now on a GPU if asked for, else the recorded
-    run.
+def measure(name: str, *shape: int, dtype="float32") -> records.Measured:
+    """Time of one launch [s] and hardware counters at a shape (rows, cols): measured now on a GPU
+    if asked for, else the recorded run.
 
-    Set SOFTMAX_LAB_LIVE=1 to measure now. A shape that nobody recorded is a LookupError that names
-    the nearest.
+    Set SOFTMAX_LAB_LIVE=1 to measure now. Raises LookupError for a shape that nobody recorded,
+    naming the nearest; ValueError for an unknown kernel or `dtype` and for a size that it does not
+    take, TypeError for sizes that are not integers; RuntimeError where it is to measure and there
+    is no GPU.
     """
     kernel = registry.get(name)
-    sizes = registry.checked_sizes(shape)
+    sizes = kernel.sizes(shape)
     if records.live():
         from softmax_lab import (
             bench,
@@ -117,16 +124,30 @@ def measure(name: str, *shape: int, dtype: str = "float32") -> records.Measured:
     return records.lookup(kernel, sizes["rows"], sizes["cols"], dtype=dtype)
 
 
-def launch(name: str, *arrays, device: str = "auto"):
-    """Run one kernel and return its output, on the GPU or on the CPU emulator's plain build.
+def readings() -> series.Readings | None:
+    """Series of clock readings around launches: taken now on a GPU if asked for, else recorded.
 
-    `auto` takes the GPU where there is one. Raises ValueError for another device or for arrays the
-    kernel does not take, RuntimeError (in plain words) when the GPU was asked for and there is
-    none.
+    Set SOFTMAX_LAB_LIVE=1 to take them now. None where nobody has recorded any.
+    """
+    if records.live():
+        from softmax_lab import launches  # only here, as in `measure`
+
+        taken = launches.run()
+        return series.gathered(taken.gpu, taken.rows, taken.provenance)
+    return series.recorded()
+
+
+def launch(name: str, *arrays, device: str = "auto"):
+    """Run one kernel on arrays (rows, cols) and return its output, of their shape and type, on the
+    GPU or on the CPU emulator's plain build.
+
+    `auto` takes the GPU where there is one. Raises ValueError for another device, ValueError or
+    TypeError for arrays the kernel does not take, RuntimeError (in plain words) when the GPU was
+    asked for and there is none.
     """
     kernel = registry.get(name)
-    if device not in ("auto", "gpu", "cpu"):
-        raise ValueError(f"device is auto, gpu or cpu, got {device!r}")
+    if not isinstance(device, str) or device not in ("auto", "gpu", "cpu"):
+        raise ValueError(f"device is auto, gpu or cpu, got {told(device)}")
     if device == "gpu" or (device == "auto" and gpu.status().available):
         return gpu.launch(kernel, *arrays)
     return emulator.plain(kernel, *arrays)
@@ -135,10 +156,10 @@ def launch(name: str, *arrays, device: str = "auto"):
 @dataclass(frozen=True)
 class Ledger:
     """One kernel at one shape, in columns that subtract. `measured` is None where nothing is
-    recorded.
+    recorded, `compiled` where there is no compiler; the reason is in `not_…`.
 
     `matrix` is the data that were counted: R and D in the derived columns are theirs, or expected
-    values where nothing was counted.
+    values where nothing was counted. `compiled` is for the architecture of the GPU that measured.
     """
 
     kernel: Kernel
@@ -150,6 +171,8 @@ class Ledger:
     counted: Counts | None
     measured: records.Measured | None
     not_measured: str = ""
+    compiled: Compiled | None = None
+    not_compiled: str = ""
     matrix: np.ndarray | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -179,18 +202,26 @@ class Ledger:
 
 
 def ledger(name: str, rows: int, cols: int, *, counted: bool = True, seed: int = 0) -> Ledger:
-    """Derive, count and measure one kernel at (rows, cols), on standard normal data for the
-    count."""
+    """Derive, count, compile and measure one kernel at (rows, cols), on standard normal data for
+    the count.
+
+    What nobody measured is None there. Raises as `derive` and `count` do, and SpillError for a
+    kernel that keeps values in local memory for want of registers.
+    """
     kernel = registry.get(name)
-    sizes = registry.checked_sizes((rows, cols))
-    x = reference.inputs("normal", rows, cols, seed) if counted else None
-    given = (rows, cols) if x is None else (x,)
+    sizes = kernel.sizes((rows, cols))
+    given = kernel.family.inputs("normal", rows, cols, seed) if counted else (rows, cols)
+    x = given[0] if counted else None
     values = symbols(kernel, sizes, x=x)
     phases = tuple((phase.name, cost.evaluate((phase,), values)) for phase in kernel.executed)
     try:
         measured, why = measure(name, rows, cols), ""
     except LookupError as missing:
         measured, why = None, str(missing)
+    try:
+        compiled, no_compiler = _compiled(kernel.name, _architecture(kernel, measured)), ""
+    except ToolkitError as missing:
+        compiled, no_compiler = None, str(missing)
     return Ledger(
         kernel=kernel,
         rows=rows,
@@ -201,20 +232,42 @@ def ledger(name: str, rows: int, cols: int, *, counted: bool = True, seed: int =
         counted=_counted(name, rows, cols, seed) if counted else None,
         measured=measured,
         not_measured=why,
+        compiled=compiled,
+        not_compiled=no_compiler,
         matrix=x,
     )
 
 
 @lru_cache(maxsize=64)
 def _counted(name: str, rows: int, cols: int, seed: int) -> Counts:
-    return count(name, reference.inputs("normal", rows, cols, seed))
+    return count(name, *registry.get(name).family.inputs("normal", rows, cols, seed))
+
+
+def _architecture(kernel: Kernel, measured: records.Measured | None) -> str:
+    """What to compile for: the GPU that measured where we know it, else that of our records."""
+    known = GPUS.get(measured.gpu if measured else "") or GPUS["nvidia-h200"]
+    return arch_for(max(known.compute_capability, kernel.requires))
+
+
+def _compiled(name: str, arch: str) -> Compiled:
+    return _compiled_once(name, arch, fingerprint(name))
+
+
+@lru_cache(maxsize=64)
+def _compiled_once(name: str, arch: str, _source: str) -> Compiled:
+    """`_source` is the fingerprint: a file that was edited is compiled again."""
+    return gpu.compile(name, arch).checked()
 
 
 def _sizes(kernel: Kernel, given: tuple) -> dict[str, int]:
     """Sizes from (rows, cols), or from arrays that the kernel takes."""
-    if all(np.ndim(each) == 0 for each in given):
-        return registry.checked_sizes(given)
-    return kernel.check(*given)
+    if any(hasattr(each, "__len__") for each in given):
+        return kernel.check(*given)
+    return kernel.sizes(given)
+
+
+def _scalars(given: tuple) -> bool:
+    return all(np.ndim(each) == 0 for each in given)
 
 
 def _textbook_only(counts: Counts) -> Counts:

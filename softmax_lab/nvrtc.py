@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from softmax_lab import registry
+from softmax_lab.arguments import told
 from softmax_lab.fingerprint import FLAGS
 from softmax_lab.registry import Kernel
 
@@ -41,7 +42,8 @@ class Compiled:
 
     `shared_bytes` [B a block] is shared memory, a listed kernel's dynamic one included,
     `spill_bytes` [B a thread] stores and loads together, `stack_bytes` [B a thread] the stack frame
-    (arrays indexed at run time live there without being spills).
+    (arrays indexed at run time live there without being spills). `compiler` names what made it,
+    such as "NVRTC 12.9".
     """
 
     name: str
@@ -52,6 +54,7 @@ class Compiled:
     spill_bytes: int
     stack_bytes: int
     log: str
+    compiler: str
 
     def checked(self) -> Compiled:
         """Itself. Raises SpillError when registers were spilled."""
@@ -61,15 +64,14 @@ class Compiled:
         return self
 
 
-def compile(kernel: str | Kernel, arch: str = "sm_90", dtype: str = "float32") -> Compiled:
+def compile(kernel: str | Kernel, arch: str = "sm_90", dtype="float32") -> Compiled:
     """Compile a kernel of the list for `arch`. Nothing is cached on disk.
 
     Raises ValueError for an unknown kernel, type or architecture and for one older than the kernel
     `requires`, CompileError with NVRTC's log, ToolkitError with the command that helps.
     """
     kernel = registry.get(kernel)
-    if dtype not in kernel.dtypes:
-        raise ValueError(f"{kernel.name} takes {', '.join(kernel.dtypes)}, got {dtype}")
+    kernel.dtype(dtype)
     if capability(arch) < kernel.requires:
         raise ValueError(f"{kernel.name} needs sm_{kernel.requires} or newer, got {arch}")
     source = kernel.path.read_text(encoding="utf-8")
@@ -92,7 +94,8 @@ def compile_source(
     if library.getVersion() >= (12, 9):
         options.append("--no-cache")  # else NVRTC 13 answers a repeated compile without a log
     if "#include" in source:
-        options += [f"-I{place}" for place in (*include_folders(), *([folder] if folder else []))]
+        places = (*include_folders(), *([folder] if folder else []))
+        options += [f"-I{_in_utf8(place)}" for place in places]
     program = library.createProgram(source, f"{symbol}.cu", (), ())
     try:
         library.compileProgram(program, options)
@@ -103,7 +106,16 @@ def compile_source(
         raise CompileError(f"{symbol} does not compile for {arch}:\n{log}") from None
     finally:
         library.destroyProgram(program)
-    return Compiled(symbol, arch, cubin, *resources(log, symbol), log)
+    return Compiled(symbol, arch, cubin, *resources(log, symbol), log, f"NVRTC {version()}")
+
+
+def _in_utf8(place: Path) -> str:
+    """A path as NVRTC reads it, whatever the locale made of its bytes. Raises ToolkitError."""
+    try:
+        return os.fsencode(place).decode("utf-8")
+    except UnicodeDecodeError:
+        why = "its name is not UTF-8: rename the folder or move it"
+        raise ToolkitError(f"NVRTC cannot be given the folder {str(place)!a}, {why}") from None
 
 
 def resources(log: str, symbol: str) -> tuple[int, int, int, int]:
@@ -129,8 +141,8 @@ def resources(log: str, symbol: str) -> tuple[int, int, int, int]:
 
 def capability(arch: str) -> int:
     """90 for `sm_90`. Raises ValueError listing ARCHS for anything else than one of them."""
-    if arch not in ARCHS:
-        raise ValueError(f"architecture is one of {', '.join(ARCHS)}, got {arch!r}")
+    if not isinstance(arch, str) or arch not in ARCHS:
+        raise ValueError(f"architecture is one of {', '.join(ARCHS)}, got {told(arch)}")
     return int(arch.removeprefix("sm_"))
 
 

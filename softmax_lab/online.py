@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softmax_lab.arguments import without_mask
 from softmax_lab.facts import WARP
 
 LOWEST = float(np.finfo(np.float32).min)
@@ -45,7 +46,7 @@ def scan(row, *, form: str = "branch", start: float = LOWEST) -> tuple[Step, ...
     one, top, total = np.float32(1), np.float32(start), np.float32(0)
     steps = []
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-        for index, x in enumerate(np.asarray(row, dtype=np.float32).ravel()):
+        for index, x in enumerate(np.asarray(without_mask("row", row), dtype=np.float32).ravel()):
             before = (top, total)
             rose = bool(x > top)
             if form == "branchfree":
@@ -83,7 +84,8 @@ def lanes(row, threads: int) -> tuple[tuple[float, float], ...]:
     idle thread has (LOWEST, 0)."""
     if threads < 1:
         raise ValueError(f"at least one thread walks a row, got {threads}")
-    parts = (scan(np.asarray(row)[t::threads]) for t in range(threads))
+    row = np.asarray(without_mask("row", row))
+    parts = (scan(row[t::threads]) for t in range(threads))
     return tuple((part[-1].max, part[-1].sum) if part else (LOWEST, 0.0) for part in parts)
 
 
@@ -91,7 +93,7 @@ def rises(x, threads: int = 1) -> np.ndarray:
     """Where a running maximum rises: booleans of x's shape (rows, cols), each of `threads` threads
     of a row walking its own columns t, t + threads, … from -FLT_MAX on. The first element of a walk
     counts when it is above that."""
-    x = np.asarray(x, dtype=np.float32)
+    x = np.asarray(without_mask("x", x), dtype=np.float32)
     out = np.zeros(x.shape, dtype=bool)
     for t in range(min(threads, x.shape[-1])):
         mine = x[..., t::threads]
@@ -113,8 +115,8 @@ def updates(x, threads: int = 1) -> int:
 
 
 def expected_updates(rows: int, cols: int, threads: int = 1) -> float:
-    """E[R] for independent continuous data: a walk of n elements rises H_n times, the harmonic
-    number."""
+    """E[R] for independent continuous data (rows, cols), `threads` threads to a row: a walk of n
+    elements rises H_n times, the harmonic number."""
     short, longer = divmod(cols, threads)
     return rows * (longer * harmonic(short + 1) + (threads - longer) * harmonic(short))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from softmax_lab import facts, gpu, provenance, records, reference, registry
+from softmax_lab import facts, gpu, provenance, records, registry
 from softmax_lab.counters import METRICS, OPCODES
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.recordfile import Counter
@@ -22,6 +23,12 @@ from softmax_lab.registry import Kernel
 SHAPES = ((256, 1024), (250, 1001), (32, 65536), (65536, 1024))
 """Shapes (rows, cols) of the record: the running example, its odd twin, few rows that are long, and
 a matrix far beyond L2."""
+
+SHORT = tuple((65536, cols) for cols in (1, 2, 4, 7, 8))
+"""Rows up to a sector long, where a thread a row makes every stride from one float to eight."""
+
+SHAPES_OF = {"softmax": SHAPES, "gemv": (*SHAPES, *SHORT)}
+"""Shapes of the record by family."""
 
 PROTOCOL = (
     "one launch for each kernel and shape under Nsight Compute, replayed as often as the counters "
@@ -48,28 +55,25 @@ class Launch:
 
 def run(
     kernels: Iterable[str | Kernel] | None = None,
-    shapes: Sequence[tuple[int, int]] = SHAPES,
-    dtype: str = "float32",
+    shapes: Sequence[tuple[int, int]] | None = None,
+    dtype="float32",
     *,
     say: Callable[[str], None] = lambda line: None,
 ) -> Session:
-    """Read the counters of kernels (all that fit the device and type) at shapes.
+    """Read the counters of kernels (all that fit the device and type) at shapes (`SHAPES_OF`).
 
-    Raises RuntimeError without a GPU, ProfilerError without Nsight Compute or counters.
+    Raises ValueError for kernels, shapes or a type that do not go together, GPU or not,
+    RuntimeError without a GPU, ProfilerError without Nsight Compute or counters.
     """
-    if not (state := gpu.status()).available:
-        raise RuntimeError(state.reason)
-    import cupy
-
-    device = cupy.cuda.Device()
-    chosen = gpu.fitting(kernels, dtype, int(device.compute_capability))
-    for shape in shapes:
-        if not all(registry.checked_sizes(shape).values()):
-            raise ValueError(f"a matrix without elements is never launched, got {shape}")
-    tool = find()
-    plan = [(kernel, shape) for shape in shapes for kernel in chosen]
-    launches = collect(METRICS, lambda metrics: _profile(tool, metrics, chosen, shapes, dtype))
-    run_name = records.run_id()
+    device, chosen, dtype = gpu.ready(kernels, dtype, shapes)
+    tool, run_name = find(), records.run_id()
+    plan, launches = [], []
+    for family, mine in gpu.by_family(chosen).items():
+        here = shapes or SHAPES_OF.get(family, SHAPES)
+        plan += [(kernel, shape) for shape in here for kernel in mine]
+        launches += collect(
+            METRICS, functools.partial(_profile, tool, kernels=mine, shapes=here, dtype=dtype)
+        )
     rows = []
     for (kernel, shape), launch in zip(plan, launches, strict=True):
         about = (run_name, kernel.name, fingerprint(kernel, dtype), dtype, *shape)
@@ -88,15 +92,18 @@ def child(kernels: Sequence[str], shapes: Sequence[tuple[int, int]], dtype: str)
     import cupy
 
     for rows, cols in shapes:
-        x = cupy.asarray(reference.inputs("normal", rows, cols).astype(dtype))
-        for name in kernels:
-            y = cupy.empty_like(x)
-            y.data.memset_async(0xFF, y.nbytes)
-            gpu.launch(name, x, out=y)
-            compare = registry.get(name).family.compare
-            verdict = compare(y.get(), x.get(), dtype=dtype)
-            if not verdict.ok:
-                raise RuntimeError(f"{name} is wrong at {rows}x{cols}: {verdict.message}")
+        for mine in gpu.by_family(map(registry.get, kernels)).values():
+            family = mine[0].family
+            host = [each.astype(dtype) for each in family.inputs("normal", rows, cols)]
+            there = [cupy.asarray(each) for each in host]
+            for kernel in mine:
+                y = cupy.empty(family.result(rows, cols), dtype)
+                y.data.memset_async(0xFF, y.nbytes)
+                gpu.launch(kernel, *there, out=y)
+                verdict = family.compare(y.get(), *host, dtype=dtype)
+                if not verdict.ok:
+                    where = f"{kernel.name} is wrong at {rows}x{cols}"
+                    raise RuntimeError(f"{where}: {verdict.message}")
 
 
 def collect(
@@ -193,7 +200,7 @@ def command(
     return [tool, *form, *watch, "--metrics", ",".join(metrics), *work]
 
 
-def _profile(tool, metrics, kernels, shapes, dtype) -> list[Launch]:
+def _profile(tool, metrics, *, kernels, shapes, dtype) -> list[Launch]:
     here = str(Path(__file__).resolve().parent.parent)
     paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from softmax_lab.mathml import inline
 from softmax_lab.units import fill
 
 _MARKS = re.compile(r"`(?P<code>[^`]+)`|\*\*(?P<bold>.+?)\*\*|\\\((?P<maths>.+?)\\\)")
@@ -19,6 +20,9 @@ class Sentence:
 
     words: str
     source: bool = False  # a line of provenance, set smaller
+
+    def __post_init__(self):
+        html(self.words)  # raises for a bad formula; in a display IPython would hide that
 
     def _repr_html_(self) -> str:
         return f'<p class="lab-note{" lab-source" if self.source else ""}">{html(self.words)}</p>'
@@ -37,6 +41,7 @@ class Table:
     """A table with units in its heads, numbers to the right; cells know the marks of `Sentence`.
 
     `numeric` columns are set flush right; `total` sets the last row apart; `note` stands below.
+    `groups` are headings inside the table, each with the index (1 or more) of the row below it.
     """
 
     heads: tuple[str, ...]
@@ -44,6 +49,7 @@ class Table:
     numeric: frozenset[int] = frozenset()
     total: bool = False
     note: str = ""
+    groups: tuple[tuple[int, str], ...] = ()
 
     def __post_init__(self):
         wrong = [row for row in self.rows if len(row) != len(self.heads)]
@@ -51,6 +57,7 @@ class Table:
             raise ValueError(
                 f"every row needs {len(self.heads)} cells, got {len(wrong[0])} in {wrong[0]}"
             )
+        self._repr_html_()  # as in a Sentence
 
     def _repr_html_(self) -> str:
         heads = "".join(
@@ -58,7 +65,11 @@ class Table:
             for i, head in enumerate(self.heads)
         )
         body = []
+        headings = dict(self.groups)
         for k, row in enumerate(self.rows):
+            if k in headings:
+                head = f'<th scope="rowgroup" colspan="{len(self.heads)}">{html(headings[k])}</th>'
+                body.append(f'</tbody><tbody><tr class="group">{head}</tr>')
             cells = "".join(
                 f"<td{self._class(i)}>{html(cell)}</td>" for i, cell in enumerate(row) if i
             )
@@ -72,12 +83,14 @@ class Table:
 
     def _repr_markdown_(self) -> str:
         rule = ["---:" if i in self.numeric else "---" for i in range(len(self.heads))]
-        lines = ["| " + " | ".join(cells) + " |" for cells in (self.heads, rule, *self.rows)]
+        lines = [
+            "| " + " | ".join(cells) + " |" for cells in (self.heads, rule, *self._lines("**{}**"))
+        ]
         text = "\n".join(lines) + (f"\n\n{self.note}" if self.note else "")
         return text.replace("\\(", "$").replace("\\)", "$")
 
     def __str__(self) -> str:
-        grid = [[plain(cell) for cell in row] for row in (self.heads, *self.rows)]
+        grid = [[plain(cell) for cell in row] for row in (self.heads, *self._lines("{}"))]
         widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
         lines = [
             "  ".join(
@@ -89,6 +102,13 @@ class Table:
         return "\n".join(line.rstrip() for line in [*lines, plain(self.note)] if line)
 
     __repr__ = __str__
+
+    def _lines(self, heading: str) -> list[tuple[str, ...]]:
+        """Rows and headings in order, a heading as a row with one cell filled."""
+        found, empty = list(self.rows), ("",) * (len(self.heads) - 1)
+        for at, words in sorted(self.groups, reverse=True):
+            found.insert(at, (heading.format(words), *empty))
+        return found
 
     def _class(self, column: int) -> str:
         return ' class="num"' if column in self.numeric else ""
@@ -127,12 +147,11 @@ def html(words: str) -> str:
 
     def mark(match: re.Match) -> str:
         kind = match.lastgroup
-        inner = escape(match[kind], quote=False)
         if kind == "maths":
-            return rf'<span class="math notranslate nohighlight">\({inner}\)</span>'
-        return (
-            f"<code>{inner}</code>" if kind == "code" else f"<strong>{html(match[kind])}</strong>"
-        )
+            return inline(match[kind])
+        if kind == "code":
+            return f"<code>{escape(match[kind], quote=False)}</code>"
+        return f"<strong>{html(match[kind])}</strong>"
 
     out, at = [], 0
     for match in _MARKS.finditer(words):

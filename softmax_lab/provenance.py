@@ -57,7 +57,8 @@ def command(argv: Sequence[str]) -> str:
     """A command line to repeat a run, without this machine's folders."""
     path = PurePath(argv[0] if argv else "python")
     program = f"python -m {path.parent.name}" if path.name == "__main__.py" else path.name
-    return " ".join([program, *(PurePath(each).name if "/" in each else each for each in argv[1:])])
+    rest = (PurePath(each).name if each.startswith(("/", "~", ".")) else each for each in argv[1:])
+    return " ".join([program, *rest])  # a kernel's name may hold a slash too
 
 
 def smi(device: int, query: str) -> list[str] | None:

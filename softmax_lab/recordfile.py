@@ -65,10 +65,39 @@ class Counter:
         return self.kernel, self.dtype, self.rows, self.cols
 
 
-KINDS = {"bench": Timing, "profile": Counter}
+@dataclass(frozen=True)
+class Reading:
+    """One reading of a clock [s] around `launches` launches of a kernel over `pairs` buffer pairs
+    in turn.
+
+    `clock` says how it was read (`series.CLOCKS`). `turn` is its place in the series: 0 comes
+    first, with nothing warmed up.
+    """
+
+    run: str
+    kernel: str
+    fingerprint: str
+    dtype: str
+    rows: int
+    cols: int
+    clock: str
+    pairs: int
+    launches: int
+    turn: int
+    seconds: float
+
+    @property
+    def key(self) -> tuple:
+        """What a newer row replaces: a whole series, so that one run made it all."""
+        shape = self.kernel, self.dtype, self.rows, self.cols
+        return *shape, self.clock, self.pairs, self.launches
+
+
+KINDS = {"bench": Timing, "profile": Counter, "clock": Reading}
 _HEADS = {
     "bench": "Times of one launch in seconds. Rates and ratios are computed on reading.",
     "profile": "Hardware counters of one launch as Nsight Compute reports them.",
+    "clock": "Readings of a clock around launches in seconds, in the order they were taken in.",
 }
 
 
@@ -145,12 +174,17 @@ def rewrite(path: Path, kind: str, new: Table) -> None:
     columns = fields(KINDS[kind])
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([each.name for each in columns])
-    for row in sorted(new.rows, key=lambda row: (*row.key, getattr(row, "metric", ""))):
+    for row in sorted(new.rows, key=_place):
         values = (getattr(row, each.name) for each in columns)
         writer.writerow([f"{value:.9g}" if isinstance(value, float) else value for value in values])
     scratch = path.with_suffix(".new")  # the folder is locked, so nobody else writes this name
     scratch.write_text(text.getvalue(), encoding="utf-8", newline="\n")
     scratch.replace(path)
+
+
+def _place(row) -> tuple:
+    """Where a row stands in its file."""
+    return *row.key, getattr(row, "metric", ""), getattr(row, "turn", 0)
 
 
 @contextmanager

@@ -7,12 +7,10 @@ import math
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-
-import numpy as np
 
 from softmax_lab import counters, registry
 from softmax_lab.counts import Counts
@@ -20,6 +18,7 @@ from softmax_lab.fingerprint import fingerprint
 from softmax_lab.recordfile import (
     KINDS,
     Counter,
+    Reading,
     Table,
     Timing,
     checked,
@@ -28,21 +27,9 @@ from softmax_lab.recordfile import (
     read,
     rewrite,
 )
-from softmax_lab.registry import Kernel
+from softmax_lab.registry import COPY, Kernel
 
-COPY = Kernel(
-    name="roof/copy",
-    family=replace(registry.SOFTMAX, name="roof", oracle=np.asarray),
-    rows_per_block=1,
-    threads_per_row=256,
-    dtypes=("float32",),
-    requires=75,
-    executed=(),
-    textbook=(),
-    title="copy",
-)
-"""The measured roof, a copy by 16 bytes: in every timing row, but no kernel of the book's list."""
-
+Row = Timing | Counter | Reading
 
 UNKNOWN = Counts()
 """Nothing is known of a launch."""
@@ -78,7 +65,7 @@ class Session:
     """What a run measured on one GPU (a slug), ready to be written."""
 
     gpu: str
-    rows: tuple[Timing, ...] | tuple[Counter, ...]
+    rows: tuple[Row, ...]
     provenance: dict[str, dict[str, str]]
 
     def save(self, publish: bool = False) -> Path:
@@ -118,15 +105,22 @@ def table(kind: str, gpu: str) -> Table:
     return merged(published, own, mine.runs)
 
 
+def fresh(kind: str, gpu: str) -> Table:
+    """`table` without the rows whose source has changed."""
+    whole, now = table(kind, gpu), functools.cache(fingerprint)
+    return Table(tuple(row for row in whole.rows if _fresh(row, now)), whole.runs)
+
+
 def lookup(
-    name: str | Kernel, rows: int, cols: int, dtype: str = "float32", gpu: str | None = None
+    name: str | Kernel, rows: int, cols: int, dtype="float32", gpu: str | None = None
 ) -> Measured:
     """The recorded run of a kernel at a shape, on `gpu` (a slug) or the first GPU that has it.
 
     Raises LookupError naming the nearest recorded shape, or saying that the source has changed
-    since; never guesses.
+    since; never guesses. Raises ValueError for an unknown kernel or `dtype`.
     """
     kernel = registry.get(name)
+    dtype = kernel.dtype(dtype)
     now, near, outdated = fingerprint(kernel, dtype), [], False
     for slug in (gpu,) if gpu else gpus():
         bench, profile = table("bench", slug), table("profile", slug)
@@ -147,14 +141,45 @@ def lookup(
     raise LookupError(f"{what} is not measured yet; the nearest recorded is {nearest}")
 
 
-def stale() -> list[tuple[Path, Timing | Counter]]:
+def timed(kernels: Iterable[str | Kernel], dtype: str = "float32") -> tuple[Measured, ...]:
+    """Every recorded time of `kernels` from today's source, without counters, kernel by kernel and
+    by growing shape, on the first GPU that has any."""
+    chosen = [registry.get(each) for each in kernels]
+    now, nothing = {each.name: fingerprint(each, dtype) for each in chosen}, Table((), {})
+    for slug in gpus():
+        bench = table("bench", slug)
+        rows = [row for row in bench.rows if (row.dtype, row.method) == (dtype, "graph")]
+        valid = {
+            (row.kernel, row.rows, row.cols): row
+            for row in rows
+            if row.fingerprint == now.get(row.kernel)
+        }
+        shapes = sorted({key[1:] for key in valid}, key=lambda shape: (shape[0] * shape[1], shape))
+        found = [(k, shape) for k in chosen for shape in shapes if (k.name, *shape) in valid]
+        if found:
+            return tuple(
+                _measured(k, shape, slug, [valid[k.name, *shape]], bench, nothing)
+                for k, shape in found
+            )
+    return ()
+
+
+def stale() -> list[tuple[Path, Row]]:
     """Rows whose source has changed or is gone, with their file, the reader's own first."""
     now = functools.cache(fingerprint)
     return [(path, row) for path in _files() for row in read(path).rows if not _fresh(row, now)]
 
 
 def drop(name: str) -> int:
-    """Remove every row of a kernel, the package's and the reader's own; the number removed."""
+    """Remove every row of a kernel, the package's and the reader's own; the number removed.
+
+    The kernel may be gone from the list. Raises ValueError for a name that neither the list nor any
+    row knows.
+    """
+    recorded = {row.kernel for path in _files() for row in read(path).rows}
+    if name not in {*recorded, *registry.KERNELS}:
+        known = ", ".join(dict.fromkeys([*registry.KERNELS, *sorted(recorded)]))
+        raise ValueError(f"no kernel and no record is called {name!r}; there are {known}")
     removed = 0
     for path in _files():
         with locked(path.parent):
@@ -168,7 +193,7 @@ def drop(name: str) -> int:
 
 def write(
     gpu: str,
-    rows: Iterable[Timing] | Iterable[Counter],
+    rows: Iterable[Row],
     provenance: Mapping[str, Mapping[str, str]],
     publish: bool = False,
 ) -> Path:
@@ -191,7 +216,11 @@ def write(
         with locked(path.parent):
             rewrite(path, kind, merged(read(path), rows, provenance))
     except OSError as error:
-        hint = "publishing needs a checkout" if publish else "SOFTMAX_LAB_DATA names another folder"
+        hint = (
+            "publishing needs a checkout"
+            if publish
+            else "set SOFTMAX_LAB_DATA to a folder of yours"
+        )
         raise PermissionError(f"cannot write {path} ({error.strerror}): {hint}") from error
     return path
 
@@ -209,13 +238,13 @@ def _files() -> list[Path]:
     ]
 
 
-def _fresh(row: Timing | Counter, now: Callable[..., str]) -> bool:
+def _fresh(row: Row, now: Callable[..., str]) -> bool:
     """Whether a row's source is today's; `now` is `fingerprint`, cached for this one call."""
     try:
         same = row.fingerprint == now(row.kernel, row.dtype)
     except ValueError:  # the kernel is gone
         return False
-    return same and getattr(row, "copy", None) in (None, now(COPY))
+    return same and getattr(row, "copy", None) in (None, now(COPY.name))
 
 
 def _measured(

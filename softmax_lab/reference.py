@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softmax_lab.arguments import dtype_name, told, without_mask
+
 UNIT = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 """Unit roundoff by element type: half the distance from 1 to the next number."""
 
@@ -28,9 +30,10 @@ def softmax(x) -> np.ndarray:
     """Softmax along the last axis in float64 (any shape → the same shape).
 
     The contract of every kernel: masked entries (-inf) are exactly 0; a row with +inf or NaN, and a
-    row that is masked whole, is NaN in every element.
+    row that is masked whole, is NaN in every element. Raises TypeError for a masked array: its mask
+    is none of these.
     """
-    x = np.asarray(x, dtype=np.float64)
+    x = np.asarray(without_mask("x", x), dtype=np.float64)
     if x.size == 0:
         return x.copy()
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
@@ -39,14 +42,12 @@ def softmax(x) -> np.ndarray:
 
 
 def log_softmax(x) -> np.ndarray:
-    """Log-softmax along the last axis in float64 (any shape → the same shape).
-
-    Masked entries (-inf) stay -inf; the rows without a distribution are NaN, as in `softmax`.
-    """
-    x = np.asarray(x, dtype=np.float64)
+    """Logarithm of `softmax` in float64, straight from the scores (any shape → the same shape):
+    -inf for a masked entry, NaN throughout a row without a distribution."""
+    x = np.asarray(without_mask("x", x), dtype=np.float64)
     if x.size == 0:
         return x.copy()
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
+    with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):
         shifted = x - x.max(axis=-1, keepdims=True)
         return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
@@ -55,43 +56,59 @@ def unshifted(x) -> np.ndarray:
     """The definition without its shift, in float32 along the last axis: shown failing, used by
     nothing."""
     with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):
-        powers = np.exp(np.asarray(x, dtype=np.float32))
+        powers = np.exp(np.asarray(without_mask("x", x), dtype=np.float32))
         return powers / powers.sum(axis=-1, keepdims=True, dtype=np.float32)
+
+
+def edge(holds: Callable[[np.float32], bool], good: float, bad: float) -> tuple[float, float]:
+    """The neighbouring float32 numbers, between `good` and `bad`, at which `holds` turns false.
+
+    Raises ValueError unless it holds at `good` and fails at `bad`, both of one sign.
+    """
+    if good * bad <= 0 or not holds(np.float32(good)) or holds(np.float32(bad)):
+        raise ValueError(f"it must hold at {good} and fail at {bad}, two numbers of one sign")
+    # Floats of one sign are in the order of the integers they are made of.
+    inside, outside = (int(np.float32(value).view(np.int32)) for value in (good, bad))
+    while abs(outside - inside) > 1:
+        middle = (inside + outside) // 2
+        if holds(np.int32(middle).view(np.float32)):
+            inside = middle
+        else:
+            outside = middle
+    return tuple(float(np.int32(bits).view(np.float32)) for bits in (inside, outside))
 
 
 @dataclass(frozen=True)
 class Verdict:
     """The checker's answer: `worst` is the largest error in units of what is allowed, at `row`,
-    `col`."""
+    `col`; `allowed` is what is allowed there, relative to the result."""
 
     ok: bool
     message: str
     worst: float = 0.0
     row: int | None = None
     col: int | None = None
+    allowed: float | None = None
 
 
-def compare(y, x, *, dtype: str = "float32", terms: int | None = None) -> Verdict:
+def compare(y, x, *, dtype="float32", terms: int | None = None) -> Verdict:
     """Judge y (rows, cols) as the softmax of x (rows, cols), element by element, by relative error.
 
     Allowed at element i: (8 + |x_i - max| + 4·√cols) roundings of float32, because x_i - max is
     rounded once and its error comes out of exp multiplied by itself, and one more rounding of
     `dtype` on writing. NaN must stand exactly where the contract puts it. `terms`, the roundings in
     one thread's sum, is allowed instead of 4·√cols: the certain bound, for `BIASED` inputs. Raises
-    ValueError when the shapes differ.
+    ValueError when the shapes differ or `dtype` is no key of `UNIT`, TypeError for a masked array.
     """
-    x, y = _of_one_shape(x, y)
+    x, y, writing = _checked(y, x, dtype)
     if x.size == 0:
         return Verdict(True, "nothing to compare")
     want, units = softmax(x), _depth(x) + _summing(x, terms)
-    allowed = (
-        want * (units * UNIT["float32"] + (UNIT[dtype] if dtype != "float32" else 0))
-        + DENORMAL_ERROR
-    )
+    allowed = want * (units * UNIT["float32"] + writing) + DENORMAL_ERROR
     return judged(y, want, allowed)
 
 
-def compare_log(y, x, *, dtype: str = "float32", terms: int | None = None) -> Verdict:
+def compare_log(y, x, *, dtype="float32", terms: int | None = None) -> Verdict:
     """Judge y (rows, cols) as the log-softmax of x (rows, cols), element by element.
 
     Allowed at element i: the roundings of x_i - max, of the logarithm and of the result, each
@@ -99,23 +116,27 @@ def compare_log(y, x, *, dtype: str = "float32", terms: int | None = None) -> Ve
     error of the sum is an absolute one of its logarithm. What float32 cannot hold must be -inf.
     `dtype`, `terms` and errors are those of `compare`.
     """
-    x, y = _of_one_shape(x, y)
+    x, y, writing = _checked(y, x, dtype)
     if x.size == 0:
         return Verdict(True, "nothing to compare")
     want = log_softmax(x)
     want[want < -np.finfo(np.float32).max] = -np.inf
     size = np.where(np.isfinite(want), np.abs(want), 0)
-    allowed = (_depth(x) + 3 * size + _summing(x, terms)) * UNIT["float32"]
-    return judged(y, want, allowed + size * (UNIT[dtype] if dtype != "float32" else 0))
+    allowed = (_depth(x) + 3 * size + _summing(x, terms)) * UNIT["float32"] + size * writing
+    return judged(y, want, allowed)
 
 
-def _of_one_shape(x, y) -> tuple[np.ndarray, np.ndarray]:
-    x, y = np.asarray(x), np.asarray(y)
+def _checked(y, x, dtype) -> tuple[np.ndarray, np.ndarray, float]:
+    """x, y and what one more rounding to `dtype` adds, relatively (0 for float32)."""
+    x, y = np.asarray(without_mask("x", x)), np.asarray(without_mask("y", y))
+    writing = UNIT.get(dtype_name(dtype))
+    if writing is None:
+        raise ValueError(f"dtype is one of {', '.join(UNIT)}, got {told(dtype)}")
     if x.ndim != 2 or x.shape != y.shape:
         raise ValueError(
             f"compare takes y and x of one shape (rows, cols), got {y.shape} and {x.shape}"
         )
-    return x, y
+    return x, y, writing if writing != UNIT["float32"] else 0.0
 
 
 def _depth(x: np.ndarray) -> np.ndarray:
@@ -148,7 +169,9 @@ def judged(y: np.ndarray, want: np.ndarray, allowed: np.ndarray) -> Verdict:
     at = tuple(int(i) for i in np.unravel_index(np.argmax(error), error.shape))
     worst = float(error[at])
     if worst <= 1:
-        return Verdict(True, f"largest error {worst:.2f} of what is allowed", worst, *at)
+        limit = float(allowed[at] / abs(want[at])) if np.isfinite(want[at]) and want[at] else None
+        said = f"largest error {worst:.2f} of what is allowed"
+        return Verdict(True, said, worst, *at, allowed=limit)
     here = f"y[{_spot(at)}] is {got[at]:.9g}, must be {want[at]:.9g}"
     return Verdict(False, f"{here}: {worst:.3g} times the error allowed", worst, *at)
 

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from softmax_lab import block_cost, cost, reference
-
-
-@dataclass(frozen=True)
-class Family:
-    """Kernels that compute one thing: their arguments in launch order, shape rule, test inputs and
-    oracle.
-
-    `arguments` names the parameters of the `__global__` function: input arrays, the output, then
-    sizes (int). `shape(*arrays)` gives the sizes by name and checks the arrays; the rest are
-    reference functions: `inputs`, `oracle`, and `compare(y, *arrays, dtype=…, terms=…)` → Verdict.
-    """
-
-    name: str
-    arguments: tuple[str, ...]
-    shape: Callable[..., dict[str, int]]
-    inputs: Callable[..., np.ndarray]
-    oracle: Callable[..., np.ndarray]
-    compare: Callable[..., reference.Verdict]
-
-    @property
-    def inputs_named(self) -> tuple[str, ...]:
-        """Names of the input arrays: the arguments before the output `y`."""
-        return self.arguments[: self.arguments.index("y")]
+from softmax_lab import block_cost, cost, gemv_cost, reference
+from softmax_lab.arguments import dtype_name, told, without_mask
+from softmax_lab.families import (
+    GEMV,
+    LOG_SOFTMAX,
+    SIZE_LIMIT,
+    SOFTMAX,
+    Family,
+    checked_sizes,
+)
 
 
 @dataclass(frozen=True)
@@ -80,21 +66,42 @@ class Kernel:
         """The sizes of a launch on these arrays (NumPy or CuPy), or why it may not be made, before
         it is.
 
-        Raises TypeError for a wrong number of arrays, a dtype the kernel does not offer or what is
-        no array, ValueError for a wrong shape, a size out of range or an array that is not
-        C-contiguous.
+        Raises TypeError for a wrong number of arrays, a dtype the kernel does not offer, a masked
+        array or what is none, ValueError for a wrong shape, a size out of range or an array that is
+        not C-contiguous.
         """
         wanted = self.family.inputs_named
         if len(arrays) != len(wanted):
-            raise TypeError(f"{self.name} takes {', '.join(wanted)}, got {len(arrays)} arrays")
+            got = ", ".join(map(told, arrays)) or "none"
+            raise TypeError(f"{self.name} takes {', '.join(wanted)}, got {len(arrays)}: {got}")
         for name, array in zip(wanted, arrays, strict=True):
             check_array(self.name, name, array, self.dtypes)
-        sizes = self.family.shape(*arrays)
+        return self._within_limits(self.family.shape(*arrays))
+
+    def sizes(self, shape) -> dict[str, int]:
+        """The sizes of a launch on arrays of `shape` (rows, cols), as `check` finds them.
+
+        Raises as `checked_sizes` does, and ValueError for rows longer than `max_cols`.
+        """
+        return self._within_limits(checked_sizes(shape))
+
+    def _within_limits(self, sizes: dict[str, int]) -> dict[str, int]:
         if sizes["cols"] > self.max_cols:
             raise ValueError(
                 f"{self.name} takes rows of up to {self.max_cols} columns, got {sizes['cols']}"
             )
         return sizes
+
+    def dtype(self, dtype) -> str:
+        """The name of an element type that it takes, from a name or a dtype.
+
+        Raises ValueError naming those it takes.
+        """
+        name = dtype_name(dtype)
+        if name not in self.dtypes:
+            got = name or told(dtype)
+            raise ValueError(f"{self.name} takes {' or '.join(self.dtypes)}, got {got}")
+        return name
 
     def geometry(self, rows: int) -> tuple[int, tuple[int, ...]]:
         """(blocks, threads of a block along x and, if it has one, y) of a launch over `rows`
@@ -104,8 +111,9 @@ class Kernel:
 
 
 def check_array(kernel: str, name: str, array, dtypes: tuple[str, ...]) -> None:
-    """Raise TypeError unless `array` is a NumPy or CuPy array of one of `dtypes`, and ValueError
-    unless it is C-contiguous; the message names the kernel and the argument."""
+    """Raise TypeError unless `array` is a NumPy or CuPy array of one of `dtypes` and not masked,
+    and ValueError unless it is C-contiguous; the message names the kernel and the argument."""
+    without_mask(f"{kernel}: {name}", array)
     if not hasattr(array, "dtype") or not hasattr(array, "flags"):
         got = type(array).__name__
         raise TypeError(f"{kernel}: {name} must be a NumPy or CuPy array, got {got}")
@@ -127,59 +135,19 @@ def kernel_folder() -> Path:
     raise FileNotFoundError(f"no kernels folder in or beside {package}: reinstall softmax-lab")
 
 
-SIZE_LIMIT = 2**31
-"""Sizes are `int` in the kernels' signatures; offsets are `size_t`, so only a single size must stay
-below this."""
-
-
 SUM_LIMIT = 2**24
 """Terms one fp32 accumulator may take: 2^24 + 1 rounds back to 2^24."""
 
 
-def _rows_cols(x) -> dict[str, int]:
-    """Sizes of a packed (rows, cols) matrix. Raises ValueError for another shape or a size of 2^31
-    and more."""
-    shape = tuple(getattr(x, "shape", np.shape(x)))
-    if len(shape) != 2:
-        raise ValueError(
-            f"softmax kernels take one matrix (rows, cols), got an array of shape {shape}"
-        )
-    return checked_sizes(shape)
-
-
-def checked_sizes(shape) -> dict[str, int]:
-    """`{"rows": …, "cols": …}` from a shape. Raises TypeError for sizes that are not integers,
-    ValueError outside 0 ≤ size < 2^31."""
-    if len(shape) != 2:
-        raise ValueError(f"a softmax shape is rows, cols; got {len(shape)} sizes {tuple(shape)}")
-    sizes = {}
-    for name, size in zip(("rows", "cols"), shape, strict=True):
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
-            raise TypeError(
-                f"{name} must be an integer, got {size!r} of type {type(size).__name__}"
-            )
-        if not 0 <= size < SIZE_LIMIT:
-            raise ValueError(f"{name} must be in 0 … 2^31 - 1, got {size}")
-        sizes[name] = int(size)
-    return sizes
-
-
-SOFTMAX = Family(
-    name="softmax",
-    arguments=("x", "y", "rows", "cols"),
-    shape=_rows_cols,
-    inputs=reference.inputs,
-    oracle=reference.softmax,
-    compare=reference.compare,
-)
-
-LOG_SOFTMAX = replace(
-    SOFTMAX, name="log_softmax", oracle=reference.log_softmax, compare=reference.compare_log
-)
-
-
 def _thread_per_row(name: str, executed: tuple[cost.Phase, ...], title: str) -> Kernel:
     return Kernel(name, SOFTMAX, 128, 1, ("float32",), 75, executed, cost.ONLINE_TEXTBOOK, title)
+
+
+def _gemv(
+    stem: str, rows: int, threads: int, executed: tuple[cost.Phase, ...], title: str
+) -> Kernel:
+    name, textbook = f"{GEMV.name}/{stem}", gemv_cost.TEXTBOOK[threads]
+    return Kernel(name, GEMV, rows, threads, ("float32",), 75, executed, textbook, title)
 
 
 def _warp_per_row(name: str, executed: tuple[cost.Phase, ...], title: str) -> Kernel:
@@ -197,6 +165,17 @@ _ALL = (
         executed=cost.NAIVE_EXECUTED,
         textbook=cost.NAIVE_TEXTBOOK,
         title="three passes",
+    ),
+    Kernel(
+        name="naive_store",
+        family=SOFTMAX,
+        rows_per_block=32,
+        threads_per_row=1,
+        dtypes=("float32",),
+        requires=75,
+        executed=cost.NAIVE_STORE_EXECUTED,
+        textbook=cost.NAIVE_STORE_TEXTBOOK,
+        title="three passes, exponentials kept",
     ),
     _thread_per_row("online", cost.ONLINE_EXECUTED["branch"], "online"),
     _thread_per_row("online_rescale", cost.ONLINE_EXECUTED["rescale"], "online, rescale then add"),
@@ -271,19 +250,90 @@ _ALL = (
         textbook=block_cost.LOG_BLOCK_TEXTBOOK,
         title="log-softmax, one block per row",
     ),
+    _gemv("row_per_thread", 128, 1, gemv_cost.EXECUTED["thread"], "GEMV, one thread per row"),
+    _gemv("row_per_warp", 4, 32, gemv_cost.EXECUTED["warp"], "GEMV, one warp per row"),
+    _gemv("row_per_warp_vec4", 4, 32, gemv_cost.EXECUTED["vec4"], "GEMV, one warp, four floats"),
 )
 
 KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in _ALL}
-"""Every kernel by name, in teaching order."""
+"""Every kernel by name, family by family, each in teaching order."""
 
 LADDER: tuple[Kernel, ...] = tuple(kernel for kernel in _ALL if kernel.family is SOFTMAX)
 """The softmax rungs in teaching order: a filter, not a second list."""
 
 
+def _beside(name: str, title: str, oracle: Callable, rows_per_block: int, threads: int, **costs):
+    """A kernel that is no rung: called like softmax, but it computes something else."""
+    family = replace(SOFTMAX, name=name.partition("/")[0], oracle=oracle)
+    costs = {"executed": (), "textbook": ()} | costs
+    return Kernel(name, family, rows_per_block, threads, ("float32",), 75, title=title, **costs)
+
+
+COPY = _beside("roof/copy", "copy", np.asarray, 1, 256, textbook=cost.COPY_TEXTBOOK)
+"""The measured roof, a copy by 16 bytes: it stands in every timing row."""
+
+EXHIBITS: dict[str, Kernel] = {
+    kernel.name: kernel
+    for kernel in (
+        COPY,
+        _beside("roof/empty", "nothing", np.empty_like, 1, 32),
+        _beside(
+            "foil/unshifted",
+            "without the shift",
+            reference.unshifted,
+            128,
+            1,
+            executed=cost.UNSHIFTED_EXECUTED,
+            textbook=cost.UNSHIFTED_TEXTBOOK,
+        ),
+    )
+}
+"""Kernels that the book runs, shows and times beside the list, by name: roofs, and one that fails
+on purpose. None keeps the contract of softmax, so no run takes them unless they are named."""
+
+
+def so_far(name: str) -> list[str]:
+    """Names of the ladder's rungs up to `name`. Raises ValueError for a name that is not on it."""
+    names = [kernel.name for kernel in LADDER]
+    if name not in names:
+        raise ValueError(f"no kernel {name!r} on the ladder; there are {', '.join(names)}")
+    return names[: names.index(name) + 1]
+
+
 def get(name: str | Kernel) -> Kernel:
-    """The kernel called `name`. Raises ValueError naming the kernels there are."""
+    """The kernel called `name`, of the list or an exhibit. Raises ValueError naming the list."""
     if isinstance(name, Kernel):
         return name
-    if name not in KERNELS:
-        raise ValueError(f"no kernel {name!r}; there are {', '.join(KERNELS)}")
-    return KERNELS[name]
+    found = isinstance(name, str) and (KERNELS.get(name) or EXHIBITS.get(name))
+    if not found:
+        raise ValueError(f"no kernel {told(name)}; there are {', '.join(KERNELS)}")
+    return found
+
+
+def chosen(
+    kernels: Iterable[str | Kernel] | None, dtype="float32", shapes: Sequence = ()
+) -> list[Kernel]:
+    """The kernels asked for, or (None) all that take `dtype` and matrices of all `shapes`.
+
+    Raises ValueError when one that was asked for does not, when there is none, and for a matrix
+    without elements: it is never launched.
+    """
+    for shape in shapes:
+        if not all(checked_sizes(shape).values()):
+            raise ValueError(f"a matrix without elements is never launched, got {tuple(shape)}")
+    out, why = [], "there is none"
+    named = map(get, KERNELS if kernels is None else kernels)
+    for kernel in {each.name: each for each in named}.values():
+        try:
+            kernel.dtype(dtype)
+            for shape in shapes:
+                kernel.sizes(shape)
+        except ValueError as error:
+            if kernels is not None:
+                raise
+            why = error
+        else:
+            out.append(kernel)
+    if not out:
+        raise ValueError("no kernel was named" if kernels is not None else f"no kernel fits: {why}")
+    return out

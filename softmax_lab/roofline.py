@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from softmax_lab.counts import Counts
-from softmax_lab.facts import MULTIPROCESSORS, SECTOR, WARP, gpu_for
+from softmax_lab.facts import L1_BYTES_A_CLOCK, MULTIPROCESSORS, SECTOR, WARP, gpu_for
 
 LEVELS = ("L1", "L2", "DRAM")  # from the multiprocessor outwards
 
@@ -18,7 +18,8 @@ LEVELS = ("L1", "L2", "DRAM")  # from the multiprocessor outwards
 def attainable(intensity: Any, peak: float, bandwidth: float) -> Any:
     """Upper bound on performance [FLOP/s] at `intensity` [FLOP/B]; number or array.
 
-    `peak` [FLOP/s], `bandwidth` [B/s]. 0 gives 0, infinity gives the peak, NaN stays NaN.
+    `peak` [FLOP/s], `bandwidth` [B/s]. 0 gives 0, infinity gives the peak, NaN stays NaN. Raises
+    ValueError for a rate that is not above 0 or an intensity below it.
     Source: Williams, Waterman and Patterson 2009.
     """
     _positive(peak=peak, bandwidth=bandwidth)
@@ -31,17 +32,54 @@ def attainable(intensity: Any, peak: float, bandwidth: float) -> Any:
 
 
 def ridge(peak: float, bandwidth: float) -> float:
-    """Intensity [FLOP/B] from which `peak` [FLOP/s] limits and `bandwidth` [B/s] does not."""
+    """Intensity [FLOP/B] from which `peak` [FLOP/s] limits and `bandwidth` [B/s] does not.
+
+    Raises ValueError unless both are above 0.
+    """
     _positive(peak=peak, bandwidth=bandwidth)
     return peak / bandwidth
 
 
 def floor_time(moved: float, bandwidth: float, flops: float = 0, peak: float = math.inf) -> float:
-    """Least time [s] to move `moved` [B] and to do `flops`, the two perfectly overlapped."""
+    """Least time [s] to move `moved` [B] at `bandwidth` [B/s] and to do `flops` [FLOP] at `peak`
+    [FLOP/s], the two perfectly overlapped.
+
+    Raises ValueError for a rate that is not above 0 or an amount below it.
+    """
     _positive(peak=peak, bandwidth=bandwidth)
     if moved < 0 or flops < 0:
         raise ValueError(f"bytes and FLOPs are 0 or more, got {moved} and {flops}")
     return max(moved / bandwidth, flops / peak)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A launch that moves bytes, as two numbers: it takes `start` [s] whatever it moves, and goes
+    on at `bandwidth` [B/s]."""
+
+    start: float
+    bandwidth: float
+
+    def time(self, moved: float) -> float:
+        """Time [s] of a launch that moves so many bytes [B]."""
+        return self.start + moved / self.bandwidth
+
+    @property
+    def half(self) -> float:
+        """Bytes [B] that take as long to move as the launch takes to start: half the bandwidth."""
+        return self.start * self.bandwidth
+
+
+def line(small: tuple[float, float], large: tuple[float, float]) -> Line:
+    """The `Line` through two runs, each (bytes [B], time [s]).
+
+    Raises ValueError where the larger one is not the slower one.
+    """
+    (less, soon), (more, late) = small, large
+    if not (less < more and soon < late):
+        raise ValueError(f"a line needs a small and a large run, got {small} and {large}")
+    bandwidth = (more - less) / (late - soon)
+    return Line(soon - less / bandwidth, bandwidth)
 
 
 @dataclass(frozen=True)
@@ -101,6 +139,20 @@ def occupancy(
         limits["launch"] = math.ceil(blocks_there_are)
     fit = min(limits.values())
     return Occupancy(fit, fit * warps, chip.warps, limits)
+
+
+def registers_for_all(compute_capability: int) -> int:
+    """Most registers of a thread with which all of a multiprocessor's places for warps can be
+    taken."""
+    chip = MULTIPROCESSORS[compute_capability]
+    of_a_warp = chip.registers // chip.warps
+    return of_a_warp // chip.register_portion * chip.register_portion // WARP
+
+
+def l1_bandwidth(multiprocessors: int, clock: float) -> float:
+    """Bytes a second [B/s] that the L1 caches hand over together at most, at `clock` [Hz]."""
+    _positive(multiprocessors=multiprocessors, clock=clock)
+    return L1_BYTES_A_CLOCK * multiprocessors * clock
 
 
 def bytes_in_flight(warps: int, loads: int, size: int = 4, multiprocessors: int = 1) -> int:

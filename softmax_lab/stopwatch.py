@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from softmax_lab import gpu, reference
-from softmax_lab.records import COPY
-from softmax_lab.registry import Kernel
+from softmax_lab import gpu
+from softmax_lab.families import Family
+from softmax_lab.registry import COPY, Kernel
 
 _CHUNK = 1 << 22
 """Elements that go between host and device at a time."""
 
 
-def buffers(rows: int, cols: int, dtype: str, pairs: int) -> list[tuple]:
-    """Pairs (x, y) on the device, every x the same standard normal data, every y poisoned.
+def buffers(family: Family, rows: int, cols: int, dtype: str, pairs: int) -> list[tuple]:
+    """Tuples (inputs…, y) on the device, all with the same standard normal inputs, every y
+    poisoned.
 
     Copied from the host or moved as bytes: no kernel of CuPy's has to be compiled.
     """
     import cupy
 
-    out = [tuple(cupy.empty((rows, cols), dtype) for _ in "xy") for _ in range(pairs)]
-    first = out[0][0]
+    shapes = family.extents(rows, cols).values()
+    out = [tuple(cupy.empty(shape, dtype) for shape in shapes) for _ in range(pairs)]
+    first, *others = out[0][:-1]
     step = max(1, min(rows, _CHUNK // cols))
-    block = reference.inputs("normal", step, cols)
+    block, *vectors = family.inputs("normal", step, cols)
     for start in range(0, rows, step):  # scaled anew each time, so no two pieces are alike
         piece = block[: rows - start] * np.float32(1 + start / rows)
         first[start : start + step].set(piece.astype(dtype, copy=False))
-    for x, y in out:
-        if x is not first:
-            x.data.copy_from_device_async(first.data, x.nbytes)
+    for there, here in zip(others, vectors, strict=True):
+        there.set(here.astype(dtype, copy=False))
+    for *inputs, y in out:
+        for theirs, mine in zip(out[0], inputs, strict=False):
+            if mine is not theirs:
+                mine.data.copy_from_device_async(theirs.data, mine.nbytes)
         poison(y)
     return out
+
+
+def copy_buffers(pairs: Sequence[tuple]) -> list[tuple]:
+    """Pairs (x, y) for the copy kernel: the matrices of `pairs`, and their y where it is as large,
+    else one of its own."""
+    import cupy
+
+    return [(x, y if y.shape == x.shape else cupy.empty_like(x)) for x, *_, y in pairs]
 
 
 def poison(y) -> None:
@@ -40,21 +54,25 @@ def poison(y) -> None:
     y.data.memset_async(0xFF, y.nbytes)  # all bits set is a NaN in every float format
 
 
-def judge(kernel: Kernel, x, y) -> None:
-    """Launch once on poisoned output; every element must be written, and the oracle agree."""
+def judge(kernel: Kernel, x, *rest) -> None:
+    """Launch once on inputs (x, …) and a poisoned output, the last of `rest`; every element must be
+    written, and the oracle agree."""
+    *vectors, y = rest
     poison(y)
-    gpu.launch(kernel, x, out=y)
+    gpu.launch(kernel, x, *vectors, out=y)
     step = max(1, _CHUNK // x.shape[1])
     for start in range(0, len(y), step):
         if np.isnan(y[start : start + step].get()).any():
             raise RuntimeError(f"{kernel.name} left elements of a {_shape(x)} matrix unwritten")
-    compare(kernel, x, y)
+    compare(kernel, x, *rest)
 
 
-def compare(kernel: Kernel, x, y) -> None:
+def compare(kernel: Kernel, x, *rest) -> None:
     """Hold the first, middle and last rows against the oracle. Raises RuntimeError."""
+    *vectors, y = rest
+    shared = [each.get() for each in vectors]
     for piece in _pieces(x):
-        verdict = kernel.family.compare(y[piece].get(), x[piece].get(), dtype=str(x.dtype))
+        verdict = kernel.family.compare(y[piece].get(), x[piece].get(), *shared, dtype=str(x.dtype))
         if not verdict.ok:
             where = f"rows from {piece.start} of {_shape(x)}"
             raise RuntimeError(f"{kernel.name} is wrong, {where}: {verdict.message}")
@@ -64,6 +82,11 @@ def check_copy(launch: Callable, x, y) -> None:
     """A roof that does not copy is none: first, middle and last rows must be equal to the bit."""
     poison(y)
     launch(x, y)
+    compare_copy(x, y)
+
+
+def compare_copy(x, y) -> None:
+    """Hold the first, middle and last rows of a copy against the original. Raises RuntimeError."""
     for piece in _pieces(x):
         if x[piece].get().tobytes() != y[piece].get().tobytes():
             raise RuntimeError(f"the copy kernel is wrong on a {_shape(x)} matrix")
@@ -79,8 +102,8 @@ def _shape(x) -> str:
 
 
 def launcher(kernel: Kernel) -> Callable:
-    """A launch of a kernel from x into y."""
-    return lambda x, y: gpu.launch(kernel, x, out=y)
+    """A launch of a kernel from its inputs into the last of its arguments."""
+    return lambda *arrays: gpu.launch(kernel, *arrays[:-1], out=arrays[-1])
 
 
 def copier(turns: int) -> Callable:
@@ -91,6 +114,16 @@ def copier(turns: int) -> Callable:
         rows, cols = x.shape[0], x.shape[1] * x.itemsize // 4
         blocks = max(1, -(-rows * cols // (4 * COPY.block * turns)))
         copy((blocks,), (COPY.block,), (x, y, np.int32(rows), np.int32(cols)))
+
+    return launch
+
+
+def idler() -> Callable:
+    """A launch of the kernel that does nothing."""
+
+    def launch(x, y):
+        empty = gpu.function("roof/empty", "float32", x.device.id)
+        empty((1,), (32,), (x, y, np.int32(x.shape[0]), np.int32(x.shape[1])))
 
     return launch
 
@@ -112,8 +145,8 @@ def graph(stream, launch: Callable, pairs: Sequence[tuple]):
         stream.synchronize()
         stream.begin_capture()
         try:
-            for x, y in pairs:
-                launch(x, y)
+            for pair in pairs:
+                launch(*pair)
         finally:
             captured = stream.end_capture()
     return captured
@@ -135,4 +168,17 @@ def interleaved(
             after.synchronize()
             if turn >= warm_ups:
                 times[name].append(cupy.cuda.get_elapsed_time(before, after) * 1e-3)
+    return times
+
+
+def by_host(stream, start: Callable, repeats: int, *, wait: bool) -> list[float]:
+    """Seconds of the host's clock: until the call returns, or (`wait`) until the GPU is done."""
+    times = []
+    for _ in range(repeats):
+        before = time.perf_counter()
+        start(stream)
+        if wait:
+            stream.synchronize()
+        times.append(time.perf_counter() - before)
+        stream.synchronize()  # a reading begins with nothing under way
     return times

@@ -118,11 +118,27 @@ def rect(
     x: float, y: float, width: float, height: float, fill: str, stroke: str = "none", **more: str
 ) -> str:
     """A rectangle."""
-    extra = "".join(f' {key.replace("_", "-")}="{value}"' for key, value in more.items())
     return (
         f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" '
-        f'fill="{fill}" stroke="{stroke}"{extra}/>'
+        f'fill="{fill}" stroke="{stroke}"{_attributes(more)}/>'
     )
+
+
+def boxes(
+    corners: Iterable[tuple[float, float]],
+    width: float,
+    height: float,
+    fill: str,
+    stroke: str,
+    **more: str,
+) -> str:
+    """Equal rectangles with these upper left `corners`, as one path: a page holds thousands."""
+    data = "".join(f"M{x:g} {y:g}h{width:g}v{height:g}h-{width:g}z" for x, y in corners)
+    return f'<path d="{data}" fill="{fill}" stroke="{stroke}"{_attributes(more)}/>'
+
+
+def _attributes(more: dict[str, str]) -> str:
+    return "".join(f' {key.replace("_", "-")}="{value}"' for key, value in more.items())
 
 
 def text(

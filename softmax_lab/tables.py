@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from softmax_lab import coalescing, cost, reference, registry
-from softmax_lab.counters import COUNTED
+from softmax_lab.counters import COUNTED, LOCAL_SECTORS
 from softmax_lab.counts import FIELDS, HARDWARE_ONLY, Counts
 from softmax_lab.excerpts import excerpt
-from softmax_lab.facts import ITEMSIZE
+from softmax_lab.facts import GPUS, ITEMSIZE, MULTIPROCESSORS
 from softmax_lab.findings import WORDS, measured
 from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, Table, names, say
-from softmax_lab.runs import about, shape
+from softmax_lab.runs import origin, shape
 from softmax_lab.units import MISSING, number, percent
 
 _ELSEWHERE = ("add", "sub", "mul", "div", "load_useful_bytes", "store_useful_bytes")
@@ -90,7 +90,8 @@ def textbook_differences(book: Ledger) -> Table:
 
 
 def ledger(book: Ledger) -> Table:
-    """Textbook, executed, counted, measured: a count a row, rows of zeros left out."""
+    """Textbook, executed, counted, measured: a count a row, rows of zeros left out; below, what the
+    compiler made of the kernel."""
     rows = []
     for field in _LEDGER:
         said, done, counted = (
@@ -109,7 +110,9 @@ def ledger(book: Ledger) -> Table:
         "counted",
         "measured",
     )
-    return Table(heads, tuple(rows), frozenset({1, 2, 3, 4}), note=_where(book))
+    compiled = (len(rows), f"as compiled for {book.compiled.arch if book.compiled else 'a GPU'}")
+    rows += [(name, "–", "–", *cells) for name, *cells in _compiled(book)]
+    return Table(heads, tuple(rows), frozenset({1, 2, 3, 4}), note=_where(book), groups=(compiled,))
 
 
 def row_lengths(lengths: Sequence[int], count_at: Callable[[int], Counts]) -> Table:
@@ -124,14 +127,18 @@ def row_lengths(lengths: Sequence[int], count_at: Callable[[int], Counts]) -> Ta
     return Table(heads, tuple(rows), frozenset(range(4)))
 
 
-def shift(rows: Mapping[str, Sequence[float]]) -> Table:
-    """Rows of scores by what they are, their softmax without the shift (float32) and with it."""
+def shift(
+    rows: Mapping[str, Sequence[float]],
+    without: Callable[[np.ndarray], np.ndarray] = reference.unshifted,
+    shifted: Callable[[np.ndarray], np.ndarray] = reference.softmax,
+) -> Table:
+    """Rows of scores by what they are, and what two softmaxes of a matrix (1, N) make of them:
+    one without the shift, one with it."""
     cells = []
     for name, scores in rows.items():
-        x = np.asarray(scores, dtype=np.float32)
-        cells.append(
-            (name, _some(x, 3), _some(reference.unshifted(x), 2), _some(reference.softmax(x), 2))
-        )
+        x = np.asarray([scores], dtype=np.float32)
+        results = (_some(each(x)[0], 2) for each in (without, shifted))
+        cells.append((name, _some(x[0], 3), *results))
     heads = ("row", "scores", "without the shift", "with the shift")
     return Table(heads, tuple(cells), frozenset({1, 2, 3}))
 
@@ -166,8 +173,51 @@ def _signed(value: float) -> str:
     return ("+" if value > 0 else "") + number(value)
 
 
+def _compiled(book: Ledger) -> list[tuple[str, str, str]]:
+    """What the compiler reports and what the profiled launch had: name, counted, measured.
+
+    The profiler's shared memory holds what the system takes of each block; here it is left out.
+    """
+    made, seen = book.compiled, book.measured.counters if book.measured else {}
+    spilled = [seen.get(name) for name in LOCAL_SECTORS]
+    shared = seen.get("launch__shared_mem_per_block")
+    launched = {
+        "registers": seen.get("launch__registers_per_thread"),
+        "shared": None if shared is None else shared - _reserved(book),
+        "sectors": None if None in spilled else sum(spilled),
+    }
+    cells = {key: MISSING if value is None else number(value) for key, value in launched.items()}
+    return [
+        ("registers of a thread", _cell(made and made.registers), cells["registers"]),
+        ("shared memory of a block [B]", _cell(made and made.shared_bytes), cells["shared"]),
+        ("spills of a thread [B]", _cell(made and made.spill_bytes), "–"),
+        ("sectors of spilled values", "–", cells["sectors"]),
+    ]
+
+
+def _reserved(book: Ledger) -> int:
+    gpu = GPUS.get(book.measured.gpu) if book.measured else None
+    return MULTIPROCESSORS[gpu.compute_capability].reserved_bytes if gpu else 0
+
+
 def _where(book: Ledger) -> str:
-    if book.measured is None:
-        return f"Measured column: {book.not_measured or MISSING}."
-    run = book.measured
-    return "Measured: " + ", ".join(about(run.gpu, run.counters_provenance or run.provenance)) + "."
+    """Whose numbers the last two columns hold."""
+    run, made = book.measured, book.compiled
+    seen = origin([run], ["counters"])
+    if run is None:
+        said = f"Measured column: {book.not_measured or MISSING}."
+    else:
+        said = f"Measured: {seen or f'hardware counters {MISSING}'}."
+    if made is None:
+        return f"{said} As compiled: {book.not_compiled or MISSING}."
+    said += (
+        f" As compiled: the counted column is what {made.compiler} made for {made.arch} when this "
+        "page was built"
+    )
+    if not seen:
+        return f"{said}."
+    theirs = run.counters_provenance.get("NVRTC")
+    said += f"; the measured one is the launch that was profiled, made by NVRTC {theirs or '?'}"
+    if taken := _reserved(book):
+        said += f", without the {number(taken)} B of shared memory that the system takes of a block"
+    return f"{said}."

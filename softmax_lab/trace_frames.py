@@ -18,7 +18,7 @@ from softmax_lab.svg import SURFACE, WIDTH, Svg, drawing, rect, text
 from softmax_lab.units import number, percent
 
 HEIGHT = 396
-_BOX_PITCH, _ROW_PITCH = 178, 44
+BOX_PITCH, ROW_PITCH = 178, 44
 _SECTORS = 8  # two rows of four: a warp's load of neighbours touches five at most
 _REGISTERS_Y = 254
 _LOOP = re.compile(
@@ -87,7 +87,7 @@ def _access(each: Replayed) -> tuple[str, list[str]]:
         )
     )
     for slot, (sector, users) in enumerate(touched.items()):
-        x, y = 8 + slot % 4 * _BOX_PITCH, 134 + slot // 4 * _ROW_PITCH
+        x, y = 8 + slot % 4 * BOX_PITCH, 134 + slot // 4 * ROW_PITCH
         body += sector_box(x, y + 5, {spot for _, spot in users})
         who = lane_list(active[k] for k, _ in users)
         body.append(text(x, y, f"{number(sector * SECTOR)}: {who}", size=15))

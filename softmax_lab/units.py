@@ -42,6 +42,21 @@ def number(value: float | None, digits: int = 3) -> str:
     return written.replace(",", SPACE).replace("-", "−")
 
 
+def places(low: float, high: float) -> int:
+    """Decimals at which a last digit is no coarser than the difference of two values: 0 for units,
+    negative for tens and more, and where they are equal."""
+    return -math.floor(math.log10(high - low)) if high > low else -99
+
+
+def apart(*values: float, digits: int = 3) -> tuple[str, ...]:
+    """Values as `number` writes them, with as many digits as it takes, at least `digits`, to show
+    the smallest and the largest apart: a spread must not read "15 400 – 15 400"."""
+    low, high = min(values), max(values)
+    if high > 0:
+        digits = max(digits, math.floor(math.log10(high)) + 1 + places(low, high))
+    return tuple(number(value, digits) for value in values)
+
+
 def quantity(value: float | None, unit: str, digits: int = 3) -> str:
     """`value`, given in the unprefixed unit (B/s for GB/s), written in exactly `unit`."""
     if unit not in _UNITS:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -10,6 +11,9 @@ import ipywidgets as w
 
 MAX_FRAMES = 400
 """Frames of one page together [frames]: each is in the page whether shown or not."""
+
+HIDE = "Hide"
+"""The choice that shows nothing yet."""
 
 Frame = Any  # an HTML string, a widget, or anything with _repr_html_
 
@@ -54,9 +58,18 @@ def stepper(
     return w.VBox([_bar(play, choice), shown])
 
 
-def explorer(values: Sequence[Any], frame: Callable[[Any], Frame], *, description: str) -> w.VBox:
-    """A slider over `values`; each shows `frame(value)`, drawn now."""
+def explorer(
+    values: Sequence[Any],
+    frame: Callable[[Any], Frame],
+    *,
+    description: str,
+    start: Any = None,
+) -> w.VBox:
+    """A slider over `values`; each shows `frame(value)`, drawn now. It begins at `start`, or at the
+    first; that frame is also what a page without JavaScript shows."""
     shown, choice = stack([frame(value) for value in values]), slider(values, description)
+    if start is not None:
+        choice.index = shown.selected_index = list(values).index(start)
     w.jslink((choice, "index"), (shown, "selected_index"))
     return w.VBox([_bar(choice), shown])
 
@@ -70,15 +83,43 @@ def grid(
     col: str,
 ) -> w.VBox:
     """Two sliders choose `frame(row, col)`, drawn now: a stack of stacks."""
-    if len(rows) * len(cols) > MAX_FRAMES:
-        raise ValueError(f"at most {MAX_FRAMES} frames, got {len(rows)} × {len(cols)}")
-    down, across = slider(rows, row), slider(cols, col)
-    inner = [stack([frame(r, c) for c in cols]) for r in rows]
-    for each in inner:
-        w.jslink((across, "index"), (each, "selected_index"))
-    outer = stack(inner)
-    w.jslink((down, "index"), (outer, "selected_index"))
-    return w.VBox([_bar(down, across), outer])
+    return panel({row: rows, col: cols}, frame)
+
+
+def panel(
+    axes: Mapping[str, Sequence[Any]],
+    frame: Callable[..., Frame],
+    *,
+    start: Mapping[str, Any] | None = None,
+) -> w.VBox:
+    """A slider for each of `axes`, by its name; together they choose `frame(value, …)`, drawn now.
+
+    `start` gives the values shown first, where they are not the first ones. Raises ValueError for
+    more frames than a page holds and for a start that is no value.
+    """
+    amount = math.prod(map(len, axes.values()))
+    if not 1 <= amount <= MAX_FRAMES:
+        sizes = " × ".join(str(len(values)) for values in axes.values())
+        raise ValueError(f"1 to {MAX_FRAMES} frames, got {sizes}")
+    first = {name: values[0] for name, values in axes.items()} | dict(start or {})
+    for name, value in first.items():
+        if name not in axes or value not in axes[name]:
+            raise ValueError(f"{name!r} cannot start at {value!r}")
+    sliders = {name: slider(values, name) for name, values in axes.items()}
+    places = {name: list(values).index(first[name]) for name, values in axes.items()}
+    for name, each in sliders.items():
+        each.index = places[name]
+
+    def level(names: Sequence[str], chosen: tuple) -> Frame:
+        if not names:
+            return frame(*chosen)
+        name, *rest = names
+        shown = stack([level(rest, (*chosen, value)) for value in axes[name]])
+        shown.selected_index = places[name]
+        w.jslink((sliders[name], "index"), (shown, "selected_index"))
+        return shown
+
+    return w.VBox([_bar(*sliders.values()), level(list(axes), ())])
 
 
 def predict(
@@ -109,7 +150,7 @@ def guess(question: str, unit: str, answer: Frame) -> w.VBox:
     typed = w.FloatText(value=0, description="My guess", style={"description_width": "initial"})
     echo = w.FloatText(value=0, description="You said", disabled=True)
     echo.style.description_width = "initial"
-    reveal = w.ToggleButtons(options=["Hide", "Reveal"], index=0)
+    reveal = w.ToggleButtons(options=[HIDE, "Reveal"], index=0)
     reveal.description = "Answer"
     w.jslink((typed, "value"), (echo, "value"))
     shown = stack(
@@ -145,7 +186,7 @@ def _html(frame: Frame) -> str:
 
 
 def plain_label(label: str) -> str:
-    """Labels are typeset by MathJax wherever they hold its delimiters, so they may not."""
+    """JupyterLab typesets labels that hold TeX's delimiters, the pages do not: so none may."""
     if "$" in label or "\\(" in label:
         raise ValueError(f"a label is plain text without $ or \\(, got {label!r}")
     return label

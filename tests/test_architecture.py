@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pybtex.database import parse_file
 
-from softmax_lab import records, registry
+from softmax_lab import probe, registry
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "softmax_lab"
@@ -25,6 +26,7 @@ PACKAGE = ROOT / "softmax_lab"
 # Each module imports only from those before it.
 ORDER = (
     "facts",
+    "arguments",
     "units",
     "counts",
     "counters",
@@ -35,11 +37,15 @@ ORDER = (
     "roofline",
     "cost",
     "block_cost",
+    "gemv_cost",
     "reference",
+    "products",
+    "families",
     "registry",
     "fingerprint",
     "recordfile",
     "records",
+    "series",
     "excerpts",
     "nvrtc",
     "provenance",
@@ -47,39 +53,73 @@ ORDER = (
     "gpu",
     "stopwatch",
     "bench",
+    "launches",
     "profiler",
     "ledger",
+    "probe",
     "ops",
     "svg",
+    "mathml",
     "prose",
     "canvas",
-    "canvas",
+    "runs",
+    "roof_chart",
     "plots",
     "frames",
-    "runs",
     "findings",
     "tables",
-    "runs",
     "versus",
+    "rungs",
     "clock",
+    "access",
+    "overhead",
+    "floors",
+    "clock_plots",
+    "clock_frames",
+    "machine",
+    "caches",
+    "pace",
+    "waits",
     "lane_art",
+    "microscope",
     "shuffle_frames",
     "online_frames",
+    "climbs",
     "trace_frames",
     "hand",
+    "overflow",
+    "overflow_frames",
     "widgets",
     "steppers",
+    "cuts",
+    "planted",
+    "livefile",
     "live",
+    "alive",
+    "explorers",
+    "predictions",
+    "labs",
     "doctor",
     "__main__",
 )
 VIEWS = set(
-    "svg prose canvas plots frames runs findings tables widgets versus clock lane_art "
-    "shuffle_frames online_frames trace_frames hand steppers".split()
+    "svg mathml prose canvas roof_chart plots frames runs findings tables widgets versus clock "
+    "access machine caches pace waits lane_art microscope shuffle_frames online_frames "
+    "trace_frames hand steppers overhead floors clock_plots clock_frames overflow "
+    "overflow_frames rungs climbs alive explorers predictions labs".split()
 )
-RUNS = {"emulator", "nvrtc", "gpu", "stopwatch", "bench", "profiler"}  # what launches or measures
+RUNS = {
+    "emulator",
+    "probe",
+    "nvrtc",
+    "gpu",
+    "stopwatch",
+    "bench",
+    "launches",
+    "profiler",
+}  # what launches or measures
 VERBS = {"count", "measure", "launch"}  # the ledger's functions that do
-GPU_ONLY = {"nvrtc", "provenance", "gpu", "stopwatch", "bench", "profiler"}
+GPU_ONLY = {"nvrtc", "provenance", "gpu", "stopwatch", "bench", "launches", "profiler"}
 CUPY = {"cupy", "cupyx", "cupy_backends"}
 LONGEST = 300  # lines of a module; a longer one has a second idea in it
 
@@ -105,6 +145,12 @@ def modules() -> dict[Path, str]:
 def name(path: Path) -> str:
     """How a test on one file is called."""
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
+
+
+def bibliography() -> list[str]:
+    """The tags of the works in book/references.bib."""
+    entries = parse_file(ROOT / "book" / "references.bib").entries.values()
+    return [entry.fields["shorthand"] for entry in entries]
 
 
 def kernel_files() -> list[Path]:
@@ -182,6 +228,13 @@ def head_faults(source: str) -> list[str]:
         for number, (word, line) in enumerate(zip(HEAD, lines, strict=True), 1)
         if not re.match(rf"// {word}: \S", line)
     ]
+
+
+def source_faults(source: str, known: set[str]) -> set[str]:
+    """Tags of the Source line that are not `known`; the line where it has none, nor "ours"."""
+    line = source.splitlines()[3]
+    tags = set(re.findall(r"\[(\w+)\]", line))
+    return tags - known if tags or ": ours" in line else {line}
 
 
 def include_faults(source: str) -> set[str]:
@@ -320,8 +373,9 @@ def test_a_second_list_is_seen():
 
 
 def test_registry_and_kernel_files_are_the_same_set():
-    registered = [kernel.path for kernel in (*registry.KERNELS.values(), records.COPY)]
-    assert sorted(registered) == kernel_files()
+    every = {**registry.KERNELS, **registry.EXHIBITS}
+    registered = [kernel.path for kernel in every.values()]
+    assert sorted([*registered, probe.path()]) == kernel_files()
 
 
 @pytest.mark.parametrize("path", kernel_files(), ids=name)
@@ -331,6 +385,19 @@ def test_kernel_files_follow_the_house(path):
     assert not include_faults(source)
     assert not narrow_products(source)
     assert re.search(rf'extern "C" __global__ void {path.stem}\(', source)
+
+
+@pytest.mark.parametrize("path", kernel_files(), ids=name)
+def test_kernels_name_their_source_by_its_tag_in_the_bibliography(path):
+    assert not source_faults(path.read_text(), set(bibliography()))
+
+
+def test_a_source_that_cannot_be_looked_up_is_seen():
+    head = "// Idea: a\n// Launch: b\n// Traffic: c\n// Source: {}\n".format
+    assert not source_faults(head("after [MSF], [OPS] V2."), {"MSF", "OPS"})
+    assert not source_faults(head("ours."), {"MSF"})
+    assert source_faults(head("after [MSF] and [ABC]."), {"MSF"}) == {"ABC"}
+    assert source_faults(head("Milakov 2018."), {"MSF"})
 
 
 def test_kernel_rules_see_what_breaks_them():

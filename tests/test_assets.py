@@ -1,4 +1,4 @@
-"""Fetching the scripts of the static pages: pinned, checked, all or nothing. Uses no network."""
+"""Fetching what the static pages load: pinned, checked, all or nothing. Uses no network."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from softmax_lab import bench, facts, gpu, records, reference, stopwatch
+from softmax_lab import bench, facts, gpu, profiler, records, reference, stopwatch
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.registry import KERNELS
 
@@ -53,6 +53,8 @@ def test_what_cannot_leave_l2_is_labelled():
 def test_impossible_sizes_are_refused_in_words():
     with pytest.raises(ValueError, match="take 40 GB, the GPU has 8 GB free"):
         bench.pairs_for(40 * 10**9, 60 * MIB, 8 * 10**9)
+    with pytest.raises(ValueError, match="take 12 GB, the GPU has 8 GB free"):
+        bench.pairs_for(4 * 10**9, 60 * MIB, 8 * 10**9, held_bytes=12 * 10**9)
     with pytest.raises(ValueError, match="without elements"):
         bench.pairs_for(0, 60 * MIB, 8 * 10**9)
 
@@ -70,7 +72,7 @@ def test_rows_hold_seconds_of_one_launch_beside_the_fastest_copy():
     assert row.median_s == 1.5  # the median replay, 3 s, over the two launches in it
     assert row.copy_median_s == 0.5  # `copy 4`, though its slowest replay is the slowest of all
     assert row.fingerprint == fingerprint("naive")
-    assert row.copy == fingerprint(records.COPY)
+    assert row.copy == fingerprint("roof/copy")
 
 
 def test_the_table_shows_ratio_bandwidth_and_label():
@@ -88,6 +90,8 @@ def test_the_table_shows_ratio_bandwidth_and_label():
     ]
     assert warm.endswith("L2-resident (events)")
     assert bench.table(rows(), head=False).splitlines() == [cold]
+    narrow = bench.table(rows(seconds=[8.2154e-5, 8.2156e-5, 8.216e-5]), head=False)
+    assert "41.078" in narrow and "41.077–41.079" in narrow  # not "41.08–41.08"
 
 
 def test_a_run_without_a_gpu_says_why():
@@ -99,6 +103,22 @@ def test_a_run_without_a_gpu_says_why():
         bench.run(["naive"], repeats=0)
 
 
+@pytest.mark.parametrize("run", [bench.run, profiler.run])
+@pytest.mark.parametrize(
+    ("kernels", "shape", "dtype", "match"),
+    [
+        (["nope"], (3, 4), "float32", "no kernel 'nope'; there are naive"),
+        ([], (3, 4), "float32", "no kernel was named"),
+        (["naive"], (1, 2**24 + 1), "float32", "up to 16777216 columns"),
+        (None, (3, 0), "float32", "without elements"),
+        (None, (3, 4), "junk", "got 'junk'"),
+    ],
+)
+def test_what_is_wrong_with_any_gpu_is_said_without_one(run, kernels, shape, dtype, match):
+    with pytest.raises(ValueError, match=match):
+        run(kernels, [(3, 4), shape], dtype)
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
@@ -107,6 +127,15 @@ def test_a_run_without_a_gpu_says_why():
         ([], 2, "command"),
         (["compile", "--archs", "sm_42", "--kernels", "naive"], 1, "sm_120"),
         (["compile", "--kernels", "unheard of"], 1, "naive"),
+        (["compile", "--archs", "sm_90,sm_42"], 1, "got 'sm_42'"),
+        (["compile", "--archs", ","], 2, "got ','"),
+        (["bench", "--kernels", "nope"], 1, "no kernel 'nope'; there are naive"),
+        (["profile", "--kernels", "naive,nope"], 1, "no kernel 'nope'; there are naive"),
+        (["bench", "--kernels", ","], 2, "got ','"),
+        (["profile", "--kernels", ""], 2, "got ''"),
+        (["bench", "--kernels", "naive,,warp"], 2, "none left out"),
+        (["bench", "--shapes", ","], 2, "256x1024"),
+        (["bench", "--shapes", "3x²"], 2, "256x1024"),
     ],
 )
 def test_the_command_line_explains_what_it_refuses(arguments, status, words):
@@ -114,6 +143,7 @@ def test_the_command_line_explains_what_it_refuses(arguments, status, words):
     done = subprocess.run(call, capture_output=True, text=True)
     assert done.returncode == status
     assert words in done.stderr
+    assert not done.stdout  # no head of a table that never comes
     assert "Traceback" not in done.stderr
 
 
@@ -150,6 +180,17 @@ def test_a_warm_time_is_labelled():
     session = bench.run(["naive"], [(256, 1024)], repeats=5, warm=True)
     found = {(row.method, row.level, row.pairs) for row in session.rows}
     assert found == {("graph", "DRAM", session.rows[0].pairs), ("events", "L2", 1)}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(256, 1024), (37, 101), (65536, 1)], ids=str)
+def test_a_family_with_other_arguments_is_timed_and_judged(peak, shape):
+    names = [name for name in KERNELS if name.startswith("gemv/")]
+    session = bench.run(names, [shape], repeats=3, warm=True)
+    assert [row.kernel for row in session.rows] == 2 * names
+    for row in session.rows:
+        if row.level == "DRAM":
+            assert KERNELS[row.kernel].family.once(*shape) / row.median_s <= peak
 
 
 @pytest.mark.gpu
@@ -221,7 +262,7 @@ def test_a_graph_that_cannot_be_captured_leaves_a_working_stream():
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (250, 1001), (4096, 4096)], ids=str)
 @pytest.mark.parametrize("turns", bench.COPY_TURNS)
 def test_the_roof_copies(shape, turns):
-    x, y = stopwatch.buffers(*shape, "float32", 1)[0]
+    x, y = stopwatch.buffers(KERNELS["naive"].family, *shape, "float32", 1)[0]
     stopwatch.check_copy(stopwatch.copier(turns), x, y)
     assert np.array_equal(x.get(), y.get())
 

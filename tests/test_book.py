@@ -14,7 +14,9 @@ import nbclient
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
+from reading import NEEDS_SCRIPT, TEX
 from sphinx_external_toc.parsing import parse_toc_yaml
+from test_architecture import bibliography
 
 from softmax_lab import svg
 
@@ -87,6 +89,13 @@ def test_everything_a_page_loads_is_a_local_file(book_html, page):
         parts = urlsplit(address)
         assert not parts.netloc, f"{page} loads {address}"
         assert (path.parent / unquote(parts.path)).resolve().is_file(), f"{page} misses {address}"
+
+
+def test_every_tag_of_a_source_is_found_on_the_references_page(book_html):
+    labels = soup(book_html / "book" / "references.html").select(".citation .label")
+    tags = sorted(bibliography(), key=str.lower)
+    assert [label.get_text(strip=True) for label in labels] == [f"[{tag}]" for tag in tags]
+    assert len(set(tags)) == len(tags)
 
 
 @per_page
@@ -175,12 +184,29 @@ def test_each_position_of_a_control_shows_its_own_frame(book_html, page):
     assert dead(models(book_html / page)) == []
 
 
+def within(states: dict[str, dict], model: str) -> list[dict]:
+    """State of a widget and of all that it holds."""
+    state = states[model]["state"]
+    return [state, *(x for c in state.get("children", []) for x in within(states, target(c)))]
+
+
 @chapter
-def test_every_widget_has_a_picture_without_javascript(book_html, page):
+def test_without_javascript_a_widget_shows_every_frame_under_its_label(book_html, page):
+    states = models(book_html / page)
     for view in soup(book_html / page).find_all("script", type=VIEW):
-        still = view.find_next_sibling("noscript")
-        assert still is not None
-        assert len(still.get_text(" ", strip=True)) > 80 or still.find("svg")
+        still = view.find_next_sibling("noscript").get_text()
+        parts = within(states, json.loads(view.string)["model_id"])
+        values = [part["value"] for part in parts if isinstance(part.get("value"), str)]
+        frames = [BeautifulSoup(value, "html.parser").get_text() for value in values]
+        names = [name for part in parts for name in part.get("_options_labels", [])]
+        missing = [words for words in (*frames, *names) if words not in still]
+        assert missing == (["Type your guess first.", "Hide"] if "Hide" in names else [])
+
+
+@chapter
+def test_ids_without_javascript_are_unique(book_html, page):
+    ids = Counter(tag["id"] for tag in soup(book_html / page).select("noscript [id]"))
+    assert [name for name, times in ids.items() if times > 1] == []
 
 
 def labels(states: dict[str, dict]) -> list[str]:
@@ -312,6 +338,50 @@ def test_a_failing_notebook_fails_the_build(book_html, tmp_path, options, cell, 
     done = little_book.build(tmp_path, cell, options=options, timeout=3)
     assert done.returncode != 0
     assert message in done.stdout + done.stderr
+
+
+# ---- Formulas ----
+
+
+def left_as_tex(page: BeautifulSoup) -> list[str]:
+    """Marks of TeX in what a reader reads, and formulas that hold no MathML."""
+    page = BeautifulSoup(str(page), "html.parser")
+    found = [str(e) for e in page.select(".math") if not (e.math and e.math.get_text(strip=True))]
+    found += map(str, page.find_all("merror"))
+    for code in page.find_all(["script", "style", "code", "pre"]):
+        code.decompose()
+    return found + TEX.findall(page.get_text())
+
+
+@per_page
+def test_no_formula_is_left_as_tex(book_html, page):
+    assert left_as_tex(soup(book_html / page)) == []
+    for state in models(book_html / page).values():
+        frame = str(state["state"].get("value", ""))
+        assert left_as_tex(BeautifulSoup(frame, "html.parser")) == []
+
+
+def test_tex_and_instructions_are_seen():
+    page = r"<p>\(x\) <code>$y$</code> costs $1 \frac12 <span class='math'>z</span></p>"
+    found = left_as_tex(BeautifulSoup(page, "html.parser"))
+    assert found == ['<span class="math">z</span>', r"\(", r"\)", "$", r"\frac"]
+    assert NEEDS_SCRIPT.findall("The fifth row. Move the slider.") == ["Move the slider"]
+
+
+@chapter
+def test_labelled_equations_have_their_number(book_html, page):
+    for equation in soup(book_html / page).select("div.math[id]"):
+        assert re.fullmatch(r"\(\d+\.\d+\)", equation.select_one(".eqno").find(string=True))
+        assert equation.find("math")["display"] == "block"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), little_book.STRICT], ids=["plain", "strict"])
+def test_a_bad_formula_fails_the_build(book_html, tmp_path, options):
+    done = little_book.build(tmp_path, words="So\n\n$$\n\\foo + 1\n$$", options=options)
+    assert done.returncode != 0
+    said = " ".join((done.stdout + done.stderr).split())
+    assert re.search(r"page\.ipynb, line \d+: the formula .*foo \+ 1.* cannot be typeset", said)
 
 
 # ---- Figures ----

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import little_book
 import pytest
+from reading import NEEDS_SCRIPT, TEX
 from sphinx_external_toc.parsing import parse_toc_yaml
 
 pytestmark = pytest.mark.browser
@@ -30,9 +31,8 @@ VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]'
 LOADED = """() => {
   const views = document.querySelectorAll('VIEW');
   const drawn = document.querySelectorAll(".widget-subarea > *").length;
-  const maths = [...document.querySelectorAll(".math")];
   return document.readyState === "complete" && drawn >= views.length
-    && maths.every((element) => element.querySelector("mjx-container"))
+    && document.fonts.status === "loaded"
     && (!location.search.includes("q=") || document.querySelector("#search-results li"));
 }""".replace("VIEW", VIEW)
 
@@ -54,7 +54,7 @@ class Visit:
 
 
 def follow(page, address: str) -> Visit:
-    """Open `address`, note requests and faults, wait until widgets and formulas are drawn."""
+    """Open `address`, note requests and faults, wait until widgets and fonts are there."""
     visit = Visit(page, address)
     page.on("request", lambda request: visit.requests.append(request.url))
     page.on("console", lambda line: line.type == "error" and visit.faults.append(line.text))
@@ -146,7 +146,6 @@ def test_page_is_quiet_and_offline(visit):
         visit.theme(theme)
     visit.page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
     assert visit.faults == []
-    assert visit.page.locator("[data-mjx-error]").all() == [], "a formula MathJax cannot read"
     hosts = {
         urlsplit(url).hostname for url in visit.requests if not url.startswith(("data:", "blob:"))
     }
@@ -331,21 +330,136 @@ def test_sliders_answer_a_tap_on_a_phone(browser, site, page_name):
         context.close()
 
 
-@pytest.mark.parametrize("page_name", CHAPTERS)
-def test_page_can_be_read_without_javascript(browser, site, page_name):
-    context = browser.new_context(java_script_enabled=False)
-    try:
-        page = context.new_page()
-        page.goto(f"{site}/{page_name}")
-        assert page.locator("article h1").is_visible()
-        assert page.locator("article :is(p, dd, table)").first.inner_text().strip()
-        for formula in page.locator("article .math").all()[:5]:
-            assert formula.inner_text().strip()
-        views = page.locator(VIEW).count()
-        stills = page.locator(".lab-static")
-        assert stills.count() == views
-        for still in stills.all():
-            assert still.is_visible()
-            assert still.bounding_box()["height"] > 40
-    finally:
-        context.close()
+# ---- Formulas ----
+
+BRACES = r"""
+$$
+f = \begin{cases} a & \text{if } b, \\ c & \text{otherwise,} \end{cases} \qquad
+\underbrace{a + b + c + d}_{\text{all}} + a + b + c + d + e + f + g + h + i + j + k + l + m + n
+$$ (eq-long)
+
+A line that is long enough to be broken somewhere, ending in $x > m$, and again in $x > m$, and in
+$x > m$.
+"""
+
+
+@pytest.fixture(scope="module")
+def formula_page(book_html, browser, tmp_path_factory) -> Iterator:
+    folder = tmp_path_factory.mktemp("formulas")
+    done = little_book.build(folder, words=BRACES)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with served(folder / "_build" / "html") as address:
+        for visit in opened(browser, f"{address}/book/page.html"):
+            yield visit.page
+
+
+def test_braces_grow_with_what_they_hold(formula_page):
+    """They do in a font with a MATH table, which the page brings."""
+    assert formula_page.evaluate("document.fonts.check('1em \"Lab Math\"')")
+    sizes = (
+        """(name) => [...document.querySelectorAll(name)].map((e) => e.getBoundingClientRect())"""
+    )
+    brace, table = formula_page.evaluate(sizes, "mo:has(+ mtable), mtable")
+    assert brace["height"] > 0.8 * table["height"] > 2 * 16
+    letters, under = formula_page.evaluate(sizes, "munder[accentunder] > *")
+    assert under["width"] >= letters["width"]  # else Chromium paints a part of it
+
+
+def test_a_wide_formula_scrolls_in_its_own_box(formula_page):
+    box = formula_page.locator(".lab-formula")
+    for width in PHONES:
+        formula_page.set_viewport_size({"width": width, "height": 800})
+        assert formula_page.evaluate("document.documentElement.scrollWidth") <= width
+        assert box.evaluate("e => e.scrollWidth > e.clientWidth")
+        left = box.locator("mi").first.bounding_box()["x"] - box.bounding_box()["x"]
+        assert left >= 0, "the start of a formula is out of reach"
+        assert box.get_attribute("tabindex") == "0"
+        assert formula_page.locator(".eqno").bounding_box()["x"] < width
+    formula_page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_no_line_breaks_between_a_formula_and_its_comma(formula_page):
+    """Each formula and the sign behind it are in one line, at every width of the window."""
+    apart = """() => [...document.querySelectorAll("p span.math")].map((formula) => {
+      const range = document.createRange();
+      const last = document.createTreeWalker(formula.closest("p"), NodeFilter.SHOW_TEXT);
+      last.currentNode = formula.querySelector("math").lastElementChild.lastChild;
+      range.setStart(last.nextNode(), 0);
+      range.setEnd(last.currentNode, 1);
+      return range.getBoundingClientRect().top > formula.getBoundingClientRect().bottom;
+    })"""
+    for width in range(360, 700, 4):
+        formula_page.set_viewport_size({"width": width, "height": 800})
+        assert formula_page.evaluate(apart) == [False] * 4
+    formula_page.set_viewport_size({"width": 1280, "height": 900})
+
+
+# ---- Without JavaScript ----
+
+UNSEEN = """() =>
+  [...document.querySelectorAll("article :is(math, figure, .lab-static, .lab-frame)")]
+  .filter((element) => element.checkVisibility())
+  .filter((element) => !element.getBoundingClientRect().width
+    || !element.getBoundingClientRect().height)
+  .map((element) => element.outerHTML.slice(0, 200))"""
+READ = """() => {
+  const page = (document.querySelector("main") ?? document.body).cloneNode(true);
+  for (const code of page.querySelectorAll("pre, code, script, style")) code.remove();
+  return page.textContent;
+}"""
+
+
+@pytest.fixture(scope="module", params=["sample", *PAGES])
+def still(request, browser, site) -> Iterator:
+    """A page in a browser that runs no script."""
+    address = f"{site}/{request.param}"
+    if request.param == "sample":
+        address = request.getfixturevalue("sample")
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    page.goto(address)
+    if request.param == "index.html":  # which leads on to the landing page
+        page.wait_for_url(f"{site}/{CHAPTERS[0]}")
+    yield page
+    context.close()
+
+
+def test_page_can_be_read_without_javascript(still):
+    words = still.evaluate(READ)
+    assert len(words.split()) > 10
+    assert TEX.findall(words) == []
+    assert NEEDS_SCRIPT.findall(words) == []
+    assert still.evaluate(UNSEEN) == []
+    assert still.evaluate("document.documentElement.scrollWidth") <= 390
+    colour = still.evaluate(
+        "getComputedStyle(document.documentElement).getPropertyValue('--pst-color-info')"
+    )
+    assert colour.strip(), "the theme has no colours"
+
+
+def test_each_figure_shows_something_without_javascript(still):
+    for figure in still.locator("article figure:not(.lab-code)").all():
+        shown = figure.locator("svg, table, img, .lab-note").locator("visible=true")
+        assert shown.count()
+        assert figure.bounding_box()["height"] > 60
+    assert still.locator(".lab-static").count() == still.locator(VIEW).count()
+
+
+def test_choices_open_without_javascript(still):
+    unfolded = still.locator(".lab-static :is(details, .lab-strip)").count()
+    assert unfolded >= still.locator(VIEW).count()
+    for choice in still.locator(".lab-static details").all():
+        summary = choice.locator("> summary")
+        if not summary.is_visible():
+            continue
+        inside = choice.locator("> :not(summary)").first
+        if not inside.is_visible():
+            summary.press("Enter")
+        assert inside.is_visible()
+        assert inside.bounding_box()["height"] > 10
+    for strip in still.locator(".lab-strip").all():
+        frames = strip.locator("> li")
+        if frames.count() > 1 and strip.is_visible():
+            first, second = (frames.nth(k).bounding_box() for k in (0, 1))
+            assert second["y"] == first["y"] and second["x"] > first["x"]
+            assert strip.evaluate("e => e.scrollWidth > e.clientWidth && e.tabIndex === 0")

@@ -4,8 +4,11 @@ import pytest
 from softmax_lab.coalescing import (
     added_by_unrolling,
     request,
+    rows_on_boundary,
+    share_of_steps_with_a_new_sector,
     strided,
     thread_per_row_sectors,
+    vectors_per_row_sectors,
     warp_per_row_sectors,
 )
 
@@ -88,6 +91,28 @@ def test_closed_form_of_a_warp_per_row_is_the_sum_of_requests(size):
         assert warp_per_row_sectors(rows, cols, size) == want, (rows, cols)
 
 
+def test_closed_form_of_loads_of_four_is_the_sum_of_requests():
+    rng = np.random.default_rng(13)
+    shapes = [(m, n) for m in (1, 2, 5, 33) for n in (1, 3, 4, 8, 12, 127, 128, 130, 132, 1001)]
+    shapes += [tuple(int(v) for v in rng.integers(1, 300, 2)) for _ in range(40)]
+    for rows, cols in shapes:
+        want = vectors = 0
+        for row in range(rows):
+            start, at = 4 * row * cols, 0
+            if start % 16 == 0:
+                vectors += 1
+                for first in range(0, cols // 4, 32):
+                    mine = np.arange(first, min(first + 32, cols // 4))
+                    want += len(request(start + 16 * mine, 16).sectors)
+                at = cols // 4 * 4
+            for first in range(at, cols, 32):
+                mine = np.arange(first, min(first + 32, cols))
+                want += len(request(start + 4 * mine).sectors)
+        assert vectors_per_row_sectors(rows, cols) == want, (rows, cols)
+        assert rows_on_boundary(rows, cols, 16) == vectors, (rows, cols)
+    assert rows_on_boundary(0, 4, 16) == vectors_per_row_sectors(0, 4) == 0
+
+
 @pytest.mark.parametrize(
     ("cols", "efficiency"),
     [(1000, 1.0), (1001, 0.817), (1023, 0.820), (100, 0.862), (33, 0.702), (7, 0.5)],
@@ -120,3 +145,19 @@ def test_lanes_that_leave_an_unrolled_loop_early_split_requests(cols, unroll):
 
 def test_no_row_makes_no_request():
     assert added_by_unrolling(0, 5, 4) == added_by_unrolling(5, 0, 4) == (0, 0)
+
+
+@pytest.mark.parametrize("cols", [1, 3, 7, 8, 12, 33, 100, 1001, 1024])
+@pytest.mark.slow
+def test_steps_at_which_a_lane_enters_a_sector(cols):
+    entered = 0
+    for i in range(cols):
+        sectors = {(lane, (lane * cols + i) * 4 // 32) for lane in range(32)}
+        before = {(lane, (lane * cols + k) * 4 // 32) for lane in range(32) for k in range(i)}
+        entered += bool(sectors - before)
+    assert share_of_steps_with_a_new_sector(cols) == pytest.approx(entered / cols)
+
+
+def test_a_row_without_elements_has_no_steps():
+    with pytest.raises(ValueError, match="got 0"):
+        share_of_steps_with_a_new_sector(0)

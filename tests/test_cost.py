@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from softmax_lab import cost, derive
+from softmax_lab import KERNELS, cost, derive
 from softmax_lab.cost import Phase, evaluate, latex, value
 from softmax_lab.counts import Counts
+from softmax_lab.ledger import symbols
 
 
 @pytest.mark.parametrize(
@@ -13,7 +14,9 @@ from softmax_lab.counts import Counts
         ("M*(N - 1)", {"M": 5, "N": 7}, 30, "M(N - 1)"),
         ("ceil(M, W)*N", {"M": 33, "N": 7, "W": 32}, 14, r"\left\lceil M/W \right\rceil N"),
         ("min(1, M % W)", {"M": 64, "W": 32}, 0, r"\min(1, M \bmod W)"),
-        ("S(M, N)", {"M": 32, "N": 8}, 256, "S(M, N)"),
+        ("S(M, N)", {"M": 32, "N": 8, "E": 4}, 256, "S(M, N)"),
+        ("S(M, N)", {"M": 32, "N": 8, "E": 2}, 128, "S(M, N)"),
+        ("V(M, N)", {"M": 3, "N": 32, "E": 2}, 6, "V(M, N)"),
     ],
 )
 def test_one_text_is_evaluated_and_typeset(formula, symbols, number, typeset):
@@ -60,6 +63,40 @@ def test_an_exponential_counted_as_an_operation_changes_the_ratio():
     assert book.intensity == pytest.approx(0.25, abs=1e-4)
 
 
+def test_kept_exponentials_cost_bytes():
+    # Worklog section 2, [OPS] V1: five sweeps, MN exponentials, 3MN operations of which MN are in
+    # double.
+    rows, cols = 256, 1024
+    did = derive("naive_store", rows, cols)
+    assert did.bytes == 20 * rows * cols
+    assert (did.exp, did.flops, did.f64) == (rows * cols, 2 * rows * cols, rows * cols)
+    assert (did.flops + did.f64) / did.bytes == 0.15
+    book = derive("naive_store", rows, cols, form="textbook")
+    assert book.flops + book.f64 == 3 * rows * cols - rows
+
+
+def test_textbook_of_gemv():
+    # R01: y = A x, A 1000 x 500: 2MN FLOPs, each element once, 0.49850 FLOP/B.
+    book = derive("gemv/row_per_thread", 1000, 500, form="textbook")
+    assert (book.flops, book.bytes) == (1_000_000, 2_006_000)
+    assert book.intensity == pytest.approx(0.49850, abs=5e-6)
+
+
+def test_one_sector_a_lane_four_a_warp_sixteen_for_512_bytes():
+    # Worklog section 4, for A alone: 32 sectors a request, then 4, then 16 for 512 bytes.
+    found = {}
+    for name in ("row_per_thread", "row_per_warp", "row_per_warp_vec4"):
+        did, x = derive(f"gemv/{name}", 256, 1024), "A"
+        (phase,) = (p for p in KERNELS[f"gemv/{name}"].executed if p.name == x)
+        A = evaluate((phase,), symbols(KERNELS[f"gemv/{name}"], {"rows": 256, "cols": 1024}))
+        found[name] = (A.load_sectors / A.load_requests, A.load_efficiency)
+        assert did.load_bytes == 2 * 4 * 256 * 1024
+    assert list(found.values()) == [(32, 1 / 8), (4, 1), (16, 1)]
+    # The whole kernel, x included: 33MN bytes at L1 against 8MN.
+    apart, beside = (derive(f"gemv/{n}", 256, 1024).load_sectors for n in list(found)[:2])
+    assert apart / beside == 33 / 8
+
+
 def test_naive_on_the_h200_prototype_shape():
     # Nsight Compute on an H200, 256 x 1024: 24 576 load requests, 786 432 load sectors, 262 144
     # store sectors.
@@ -97,10 +134,16 @@ def test_derive_refuses_nonsense():
         derive("naive", 4, 4.5)
     with pytest.raises(TypeError, match="x must be float32, got float64"):
         derive("naive", np.zeros((2, 2)))
-    with pytest.raises(TypeError, match="naive takes float32, got 'float16'"):
+    with pytest.raises(ValueError, match="naive takes float32, got float16"):
         derive("naive", 4, 4, dtype="float16")
-    with pytest.raises(TypeError, match="array, got list"):
-        derive("naive", [[1.0, 2.0]])
+    for bad, got in (
+        ([[1.0, 2.0]], "list"),
+        ([[1.0], []], "list"),
+        ((2, 2), "tuple"),
+        ("4", "str"),
+    ):
+        with pytest.raises(TypeError, match=f"array, got {got}"):
+            derive("naive", bad)
 
 
 def test_no_unit_is_lost_on_huge_shapes():
@@ -109,9 +152,6 @@ def test_no_unit_is_lost_on_huge_shapes():
 
 
 def test_every_formula_uses_known_symbols():
-    from softmax_lab.ledger import symbols
-    from softmax_lab.registry import KERNELS
-
     for kernel in KERNELS.values():
         values = symbols(kernel, {"rows": 3, "cols": 5})
         for phase in (*kernel.executed, *kernel.textbook):

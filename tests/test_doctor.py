@@ -9,6 +9,7 @@ import sys
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from softmax_lab import doctor
@@ -87,6 +88,10 @@ def test_two_cupys_are_refused_by_name(monkeypatch):
     assert check("CuPy").ok
     there.clear()
     assert check("CuPy").found == "none"
+    assert "uninstall" not in check("CuPy").fix
+    for name in ("NVRTC", "CUDA headers"):  # no wheel of theirs would help
+        assert check(name).found == "CuPy is missing"
+        assert check(name).fix == check("CuPy").fix
 
 
 def test_programs_are_found_on_path_and_missed_without(monkeypatch, tmp_path):
@@ -123,16 +128,72 @@ def test_compiler_is_the_emulators():
     assert emulator.compiler().version in found.found
 
 
-def test_cache_folder_must_be_writable(monkeypatch, tmp_path):
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_doctor_and_emulator_refuse_a_platform_in_one_voice(monkeypatch, platform):
     from softmax_lab import emulator
 
+    monkeypatch.setattr(sys, "platform", platform)
+    found = check("C++ compiler")
+    assert found.needed and not found.ok
+    assert found.found == f"the emulator needs Linux, this is {platform}"
+    assert "WSL" in found.fix and "pip" not in found.fix  # no compiler would help
+    with pytest.raises(emulator.CompilerMissing, match=found.found):
+        emulator.run("naive", np.zeros((2, 3), "f4"))
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("/bin/true", "builds no program"),
+        ("/bin/false", "does not run"),
+        ("/nowhere/c++", "does not run"),
+        ("c++ 'unclosed", "is no command"),
+    ],
+)
+def test_a_compiler_that_compiles_nothing_is_none(monkeypatch, command, words):
+    monkeypatch.setenv("SOFTMAX_LAB_CXX", command)
+    found = check("C++ compiler")
+    assert not found.ok and words in found.found
+    assert found.fix == "unset SOFTMAX_LAB_CXX"  # while it is set, no other one is looked for
+
+
+def test_one_command_brings_a_compiler(monkeypatch):
+    from softmax_lab.emulator import compilers
+
+    monkeypatch.delenv("SOFTMAX_LAB_CXX", raising=False)
+    monkeypatch.setattr(compilers, "_there", lambda: iter(()))
+    found = check("C++ compiler")
+    assert found.fix == compilers.BRINGS_ONE == doctor.LOOKED_FOR["C++ compiler"][2]
+    assert found.fix == f"{doctor.PIP} install ziglang"
+
+
+def test_cache_folder_must_be_writable(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setenv("SOFTMAX_LAB_CACHE", str(tmp_path / "kernels"))
     assert check("Cache folder").found == str(tmp_path / "kernels")
     monkeypatch.setenv("SOFTMAX_LAB_CACHE", str(tmp_path / "file" / "kernels"))  # root fails too
-    assert "using" in check("Cache folder").found
-    monkeypatch.setattr(emulator, "cache_folder", lambda: tmp_path / "file")
-    assert not check("Cache folder").ok
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    found = check("Cache folder")
+    assert not found.ok and not found.needed  # the spare folder does, until it is emptied
+    assert "cannot write to the cache" in found.found and "using" in found.found
+    said = doctor.report([found])
+    assert said.endswith("can be built and tested here.") and "SOFTMAX_LAB_CACHE" in said
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
+    found = check("Cache folder")
+    assert found.needed and not found.ok and "nor to" in found.found
+
+
+def test_no_warning_of_the_cache_disturbs_the_report(tmp_path):
+    (tmp_path / "file").touch()
+    done = subprocess.run(
+        [sys.executable, "-m", "softmax_lab", "doctor"],
+        cwd=ROOT,
+        env={**os.environ, "SOFTMAX_LAB_CACHE": str(tmp_path / "file" / "c")},
+        capture_output=True,
+        text=True,
+    )
+    assert "no   Cache folder" in done.stdout
+    assert not done.stderr
 
 
 def test_gpu_is_told_in_the_words_of_the_gpu_module():

@@ -502,6 +502,44 @@ def test_a_compiler_that_does_not_run(monkeypatch):
         emulator.compiler()
 
 
+def script(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="no g++ on this machine")
+@pytest.mark.parametrize("broken", ["exit 1", "echo g++ 99", "echo 'g++ 8'; [ $1 = --version ]"])
+def test_a_broken_compiler_is_passed_over(tmp_path, monkeypatch, broken):
+    monkeypatch.delenv("SOFTMAX_LAB_CXX", raising=False)
+    real = shutil.which("g++")
+    script(tmp_path / "g++", broken)
+    script(tmp_path / "clang++", f'[ $1 = --version ] && echo clang 99 || exec {real} "$@"')
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    compilers._tried.cache_clear()
+    try:
+        assert emulator.compiler().version == "clang 99"
+        (tmp_path / "clang++").unlink()
+        monkeypatch.setattr(compilers, "_there", lambda: iter([("g++",)]))
+        with pytest.raises(emulator.CompilerMissing, match=r"compiler g\+\+ .*pip install ziglang"):
+            emulator.compiler()
+    finally:
+        compilers._tried.cache_clear()
+
+
+def test_a_compiler_for_another_machine_is_none(tmp_path, monkeypatch):
+    script(
+        tmp_path / "cross", '[ $1 = --version ] || { printf "\\177ELF" >trial; chmod +x trial; }'
+    )
+    with pytest.raises(emulator.CompilerMissing, match="builds no program that runs here"):
+        emulator.compiler(str(tmp_path / "cross"))
+
+
+def test_a_processor_that_is_not_known_is_named(monkeypatch):
+    monkeypatch.setattr(compilers.platform, "machine", lambda: "sparc64")
+    with pytest.raises(emulator.CompilerMissing, match=r"x86_64, aarch64, .*not on 'sparc64'"):
+        emulator.run("naive", np.ones((2, 3), "f4"))
+
+
 @pytest.mark.parametrize("name", ["plain", "smörgås と 猫", "with 'quotes' $HOME"])
 def test_the_cache_may_be_anywhere(tmp_path, monkeypatch, name):
     monkeypatch.setenv("SOFTMAX_LAB_CACHE", str(tmp_path / name))
@@ -527,6 +565,23 @@ def test_a_cache_that_cannot_be_written_warns_once(tmp_path, monkeypatch):
         first, second = emulator.cache_folder(), emulator.cache_folder()
     assert first == second and first.parent == tmp_path
     assert len(seen) == 1 and "cannot write to the cache" in str(seen[0].message)
+    assert first.stat().st_mode & 0o777 == 0o700  # nobody else may leave a program there
+    monkeypatch.setattr(build.tempfile, "tempdir", str(tmp_path / "file"))
+    with pytest.raises(
+        PermissionError, match=r"nor to .*set SOFTMAX_LAB_CACHE to a folder of yours"
+    ):
+        emulator.cache_folder()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_spare_cache_of_another_user_is_not_used(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SOFTMAX_LAB_CACHE", str(tmp_path / "file" / "cache"))
+    monkeypatch.setattr(build.tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "softmax-lab-0").mkdir()
+    os.chown(tmp_path / "softmax-lab-0", 65534, -1)
+    with pytest.raises(PermissionError, match="belongs to another user"):
+        emulator.cache_folder()
 
 
 def test_two_processes_may_build_the_same_at_once(tmp_path):

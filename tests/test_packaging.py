@@ -14,6 +14,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from softmax_lab import live
+
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LINES = [
@@ -123,18 +125,20 @@ def test_what_is_imported_is_pinned():
 FROM_ELSEWHERE = """
 import sys, tomllib
 from pathlib import Path
-import numpy as np
 import softmax_lab
 from softmax_lab import KERNELS, emulator, registry
 
 package = Path(softmax_lab.__file__).parent
 assert package == Path(sys.argv[1]) / "softmax_lab", package
 assert registry.kernel_folder() == package / "kernels", registry.kernel_folder()
-x = np.linspace(-3, 3, 15, dtype=np.float32).reshape(3, 5)
-for name in KERNELS:
-    assert KERNELS[name].path.is_relative_to(package)
-    assert softmax_lab.count(name, x) == softmax_lab.derive(name, x)
-    assert KERNELS[name].family.compare(softmax_lab.launch(name, x, device="cpu"), x).ok
+for name, kernel in KERNELS.items():
+    arrays = kernel.family.inputs("normal", 3, 5)
+    assert kernel.path.is_relative_to(package)
+    assert softmax_lab.count(name, *arrays) == softmax_lab.derive(name, *arrays)
+    assert kernel.family.compare(softmax_lab.launch(name, *arrays, device="cpu"), *arrays).ok
+from softmax_lab import live
+bench = live.bench("naive", row=[1, 2])._repr_html_()
+assert "0.2689, 0.7311" in bench and "SoftmaxLab.kernels(" in bench
 print(len(KERNELS))
 """
 
@@ -171,6 +175,7 @@ def test_wheel_carries_package_kernels_headers_and_records(wheel):
     names = {path.relative_to(ROOT).as_posix() for path in tracked_files()}
     wanted = {name for name in names if name.startswith("softmax_lab/")}
     wanted |= {f"softmax_lab/{name}" for name in names if name.startswith("kernels/")}
+    wanted |= {f"softmax_lab/page/{name}" for name in (*live.SCRIPTS, live.STYLE)}
     there = {path.relative_to(wheel).as_posix() for path in (wheel / "softmax_lab").rglob("*")}
     assert not wanted - there
     assert any(name.endswith(".cu") for name in there)

@@ -6,6 +6,7 @@ import math
 import re
 import warnings
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -151,6 +152,70 @@ def test_ledger_with_a_record_shows_all_levels_machine_date_and_both_roofs():
     for part in ("L1, measured: 33.6 MB moved", "L2, measured: 4.8 MB moved, 2.1 MB useful"):
         assert part in bars.replace(SPACE, " ")
     assert "DRAM, measured: 1.1 MB moved, 1.1 MB useful" in bars.replace(SPACE, " ")
+
+
+COUNTED = Counts(load_sectors=96, store_sectors=32, l2_sectors=64, dram_bytes=1024)
+
+
+def test_a_figure_names_the_runs_of_the_data_it_shows():
+    """The times and the counters are two runs: bars of bytes show the one, the roofline both."""
+    later = {"GPU": "NVIDIA H200", "date": "2026-12-01 11:00 UTC"}
+    made = book(run(counts=COUNTED, seconds=4e-5, copy_seconds=2e-6, counters_provenance=later))
+    bars, chart = plots.traffic_of(made).note, plots.of_ledger(made).note
+    assert "2026-12-01 11:00" in bars and "2026-11-30" not in bars
+    assert "times of 2026-11-30 10:00 UTC, counters of 2026-12-01 11:00 UTC" in chart
+    untimed = book(run(counts=COUNTED, counters_provenance=later))
+    assert "2026-11-30" not in plots.of_ledger(untimed).note
+
+
+def test_l1_has_a_roof_of_its_own_where_the_clock_is_known():
+    about = {"GPU": "NVIDIA H200", "date": "2026-11-30 10:00 UTC"}
+    made = run(counts=COUNTED, seconds=4e-5, copy_seconds=2e-6)
+    made = replace(made, provenance=about | {"clocks seen": "SM 1980 MHz, memory 3201 MHz"})
+    drawing = plots.of_ledger(book(made))
+    assert f"33.5{SPACE}TB/s L1, most at that clock" in texts(drawing)
+    assert f"128 B a clock and multiprocessor, 1{SPACE}980 MHz" in drawing.note
+    assert "L1, most" not in plots.of_ledger(book(replace(made, provenance=about))).note
+    elsewhere = replace(made, gpu="some-gpu")
+    assert "L1, most" not in plots.of_ledger(book(elsewhere)).note
+
+
+def place(drawing, words: str) -> tuple[float, float]:
+    """Where a text of a drawing stands [user units], from the upper left."""
+    (text,) = [
+        each
+        for each in ET.fromstring(drawing.markup).iter(f"{SVG}text")
+        if words in "".join(each.itertext())
+    ]
+    return float(text.get("x")), float(text.get("y"))
+
+
+def test_a_point_without_a_time_reaches_up_to_the_roof_of_its_level():
+    inner = Roof("L1", 400e12, "by hand", level="L1")
+    heights = {
+        level: place(chart([Point("k", level, 0.1)], roofs=(SHEET, COPIED, inner)), "k, not")[1]
+        for level in roofline.LEVELS
+    }
+    # A drawing counts downwards; L2 has no roof here and takes the lowest.
+    assert heights["L1"] < heights["L2"] == heights["DRAM"]
+
+
+def test_the_name_of_a_roof_keeps_away_from_points():
+    def name(*points: Point) -> float:
+        return place(chart([*points, Point("out", "L1", 1e-3, 1e8)], roofs=[SHEET]), "DRAM, data")[
+            0
+        ]
+
+    free = name()
+    assert name(Point("k", "DRAM", 1.0, 1e10)) == pytest.approx(free, abs=80)  # far below
+    assert name(Point("k", "DRAM", 1.0, 3e12)) < free - 100
+
+
+def test_the_name_of_a_roof_stays_right_of_the_axis():
+    inner = Roof("L1, as much as it can hand over", 40e12, "by hand", level="L1")
+    crowd = [Point("k", level, 0.3, 1.3e12) for level in roofline.LEVELS]
+    across, _ = place(chart(crowd, roofs=(inner, SHEET, COPIED)), "L1, as much")
+    assert 80 + 8 * len("40 TB/s L1, as much as it can hand over") * 0.4 < across < 300
 
 
 def test_traffic_bars_are_as_long_as_their_bytes():

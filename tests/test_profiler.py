@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from softmax_lab import counters, gpu, profiler, records
+from softmax_lab import counters, derive, gpu, profiler, records
 from softmax_lab.profiler import Launch, MetricError, ProfilerError
 from softmax_lab.registry import KERNELS
 
@@ -185,3 +185,23 @@ def test_hardware_counts_what_the_access_pattern_says(tmp_path, monkeypatch):
     assert found.counters["launch__registers_per_thread"] > 8
     assert found.counters_provenance["Nsight Compute"][:2] == "20"
     assert records.lookup("naive", 3, 5, gpu=session.gpu).counts.load_requests == 3 * 5
+
+
+@pytest.mark.gpu
+def test_hardware_counts_two_families_in_one_run():
+    """64 rows of 128 floats: 32 sectors for a load of A and one for x, then 4 for each."""
+    try:
+        profiler.find()
+    except ProfilerError as missing:
+        pytest.skip(str(missing))
+    names = ["naive", *(name for name in KERNELS if name.startswith("gemv/"))]
+    session = profiler.run(names, [(64, 128)])
+    found = {
+        (row.kernel, row.metric): row.value for row in session.rows if "pipe_lsu" in row.metric
+    }
+    sectors = LOADS.replace("requests", "sectors")
+    assert found["naive", LOADS] == 3 * 128 * 2
+    for name in names[1:]:
+        derived = derive(name, 64, 128)
+        assert found[name, LOADS] == derived.load_requests
+        assert found[name, sectors] == derived.load_sectors

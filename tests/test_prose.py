@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,8 @@ MARKED = r"`a<b` is **bold `x`** & \(N < 8\)"
 def test_marks_become_html_and_the_rest_is_escaped():
     assert html(MARKED) == (
         "<code>a&lt;b</code> is <strong>bold <code>x</code></strong> &amp; "
-        r'<span class="math notranslate nohighlight">\(N &lt; 8\)</span>'
+        '<span class="math notranslate nohighlight">'
+        "<math><mi>N</mi><mo>&lt;</mo><mn>8</mn></math></span>"
     )
     assert html("<script>") == "&lt;script&gt;"
 
@@ -32,6 +34,13 @@ def test_one_sentence_three_ways():
 
 def test_maths_is_dollars_in_markdown():
     assert say(r"\(4MN\) FLOPs")._repr_markdown_() == "$4MN$ FLOPs"
+
+
+@pytest.mark.parametrize("make", [say, lambda words: Table(("form",), ((words,),))])
+def test_a_formula_that_cannot_be_typeset_is_refused_at_once(make):
+    """IPython hides the errors of a display, so the cell itself has to fail."""
+    with pytest.raises(ValueError, match=r"foo.*cannot be typeset"):
+        make(r"It is \(\foo + 1\).")
 
 
 def table() -> Table:
@@ -60,6 +69,23 @@ def test_table_as_text():
         "A note.",
     ]
     assert "| phase | form | bytes [B] |\n| --- | --- | ---: |" in table()._repr_markdown_()
+
+
+def test_a_heading_inside_a_table_stands_above_its_row():
+    grouped = replace(table(), total=False, groups=((1, "as `x`"),))
+    root = ET.fromstring(f"<div>{grouped._repr_html_()}</div>")
+    first, second = root.findall(".//tbody")
+    assert len(first.findall("tr")) == 1
+    heading, row = second.findall("tr")
+    cell = heading.find("th")
+    assert (cell.get("scope"), cell.get("colspan"), cell.find("code").text) == (
+        "rowgroup",
+        "3",
+        "x",
+    )
+    assert row.find("th").text == "all"
+    assert str(grouped).splitlines()[2:4] == ["as x", "all    –             1"]
+    assert "| **as `x`** |  |  |\n| all |" in grouped._repr_markdown_()
 
 
 def test_a_ragged_table_is_refused():

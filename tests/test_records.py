@@ -17,7 +17,7 @@ from softmax_lab.registry import Kernel
 
 ABOUT = {"GPU": "Toy GPU", "date": "2026-12-01 10:00 UTC", "protocol": "one, two\nthree: four"}
 NOW = fingerprint.fingerprint("naive")
-ROOF = fingerprint.fingerprint(records.COPY)
+ROOF = fingerprint.fingerprint("roof/copy")
 
 
 @pytest.fixture(autouse=True)
@@ -149,14 +149,14 @@ def test_a_folder_nobody_may_write_is_one_clear_message(tmp_path, monkeypatch):
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o555)
     monkeypatch.setenv("SOFTMAX_LAB_DATA", str(closed / "here"))
-    with pytest.raises(PermissionError, match="SOFTMAX_LAB_DATA names another folder"):
+    with pytest.raises(PermissionError, match="set SOFTMAX_LAB_DATA to a folder of yours"):
         write(timing())
 
 
 def test_a_file_in_the_way_is_one_clear_message(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SOFTMAX_LAB_DATA", str(tmp_path / "file"))
-    with pytest.raises(PermissionError, match="SOFTMAX_LAB_DATA names another folder"):
+    with pytest.raises(PermissionError, match="set SOFTMAX_LAB_DATA to a folder of yours"):
         write(timing())
 
 
@@ -220,8 +220,11 @@ def test_lookup_never_guesses_but_names_the_nearest():
         records.lookup("naive", 64, 65536)
     with pytest.raises(LookupError, match="on elsewhere is not measured yet"):
         records.lookup("naive", 256, 1024, gpu="elsewhere")
+    both = dataclasses.replace(registry.get("naive"), dtypes=("float32", "float16"))
     with pytest.raises(LookupError, match="float16"):
-        records.lookup("naive", 256, 1024, "float16")
+        records.lookup(both, 256, 1024, "float16")
+    with pytest.raises(ValueError, match="naive takes float32, got 'junk'"):
+        records.lookup("naive", 256, 1024, "junk")
     with pytest.raises(ValueError, match="naive"):
         records.lookup("nothing", 256, 1024)
 
@@ -279,7 +282,7 @@ def test_live_is_what_the_reader_asked_for(monkeypatch):
 
 
 def test_kinds_are_checked():
-    assert set(KINDS) == {"bench", "profile"}
+    assert set(KINDS) == {"bench", "profile", "clock"}
     with pytest.raises(ValueError, match="bench or profile"):
         records.table("times", "toy")
 
@@ -327,9 +330,10 @@ def test_no_published_time_is_faster_than_memory(published):
             assert row.p20_s <= row.median_s <= row.p80_s
             assert row.copy_p20_s <= row.copy_median_s <= row.copy_p80_s
             if row.level == "DRAM" and slug in facts.GPUS:
-                useful = 2 * facts.ITEMSIZE[row.dtype] * row.rows * row.cols
-                fastest = min(row.median_s, row.copy_median_s)
-                assert useful / fastest <= facts.GPUS[slug].dram_bytes_per_s
+                peak = facts.GPUS[slug].dram_bytes_per_s
+                for name, seconds in ((row.kernel, row.median_s), ("roof/copy", row.copy_median_s)):
+                    useful = registry.get(name).family.once(row.rows, row.cols, row.dtype)
+                    assert useful / seconds <= peak, name
 
 
 # ------------------------------------------------------------------------------ fingerprints
@@ -442,3 +446,14 @@ def test_records_commands(tmp_path, capsys):
     assert call("drop")[0] == 1
     assert call("drop", "naive") == (0, "2 rows of naive removed\n")
     assert not records.read(tmp_path / "mine" / "toy" / "bench.csv").rows
+    assert call("drop", "naive") == (1, "0 rows of naive removed\n")
+
+
+def test_only_a_name_that_is_known_is_dropped(capsys):
+    write(timing(kernel="retired"), timing())
+    assert main(["records", "drop", "nope"]) == 1
+    said = capsys.readouterr()
+    assert "no kernel and no record is called 'nope'; there are naive, " in said.err
+    assert said.err.endswith("retired\n") and not said.out
+    assert main(["records", "drop", "retired"]) == 0  # gone from the list, but its row is there
+    assert [row.kernel for row in records.table("bench", "toy").rows] == ["naive"]

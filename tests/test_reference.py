@@ -1,7 +1,16 @@
 import numpy as np
 import pytest
 
-from softmax_lab.reference import INPUTS, compare, compare_log, inputs, log_softmax, softmax
+from softmax_lab import online
+from softmax_lab.reference import (
+    INPUTS,
+    compare,
+    compare_log,
+    inputs,
+    log_softmax,
+    softmax,
+    unshifted,
+)
 
 
 def float32_softmax(x):
@@ -119,6 +128,31 @@ def test_shapes_must_agree():
         compare(np.zeros((2, 3)), np.zeros((3, 2)))
 
 
+def test_masks_are_refused_and_not_dropped():
+    x = np.ma.masked_less(inputs("normal", 3, 4), 0)
+    y = softmax(x.filled(-np.inf))
+    for refused in (
+        lambda: softmax(x),
+        lambda: unshifted(x),
+        lambda: compare(y, x),
+        lambda: compare(np.ma.masked_array(y), x.data),
+        lambda: online.updates(x),
+        lambda: online.scan(x[0]),
+        lambda: online.lanes(x[0], 2),
+    ):
+        with pytest.raises(TypeError, match="plain array, got a masked one of shape"):
+            refused()
+
+
+def test_what_was_rounded_to_is_named():
+    x = inputs("normal", 3, 4)
+    rounded = softmax(x).astype("f2")
+    assert compare(rounded, x, dtype="float16").ok and compare(rounded, x, dtype=np.float16).ok
+    assert not compare(rounded, x, dtype=np.float32).ok
+    with pytest.raises(ValueError, match="dtype is one of float32, float16, bfloat16, got 'junk'"):
+        compare(softmax(x), x, dtype="junk")
+
+
 def test_inputs_are_reproducible_and_named():
     assert np.array_equal(inputs("normal", 3, 4), inputs("normal", 3, 4))
     assert not np.array_equal(inputs("normal", 3, 4, seed=1), inputs("normal", 3, 4))
@@ -185,3 +219,16 @@ def test_wrong_logarithms_are_refused(name, cols):
         y = WRONG_LOGS[name](x).astype(np.float32)
     assert compare_log(float32_log_softmax(x), x).ok
     assert not compare_log(y, x).ok, name
+
+
+def test_the_verdict_says_what_is_allowed_at_its_worst_element():
+    x = inputs("normal", 3, 100)
+    y = float32_softmax(x)
+    verdict = compare(y, x)
+    depth = x[verdict.row].max() - x[verdict.row, verdict.col]
+    assert verdict.allowed == pytest.approx((8 + depth + 4 * 10) * 2**-24, rel=1e-5)
+    want = softmax(x)[verdict.row, verdict.col]
+    error = abs(float(y[verdict.row, verdict.col]) - want) / want
+    assert error == pytest.approx(verdict.worst * verdict.allowed, rel=1e-5)
+    masked = np.array([[0, -np.inf]], "f4")
+    assert compare(float32_softmax(masked), masked).ok

@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from softmax_lab import registry
-from softmax_lab.registry import KERNELS, LADDER
+from softmax_lab import families, registry
+from softmax_lab.registry import EXHIBITS, KERNELS, LADDER
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
@@ -44,15 +44,20 @@ def test_rows_of_a_block_may_lie_along_y():
 def test_get_names_the_kernels():
     assert registry.get("naive") is KERNELS["naive"]
     assert registry.get(KERNELS["naive"]) is KERNELS["naive"]
-    with pytest.raises(ValueError, match="no kernel 'x'; there are naive"):
-        registry.get("x")
+    for bad, told in (
+        ("x", "'x'"),
+        (None, "None"),
+        (np.zeros((3, 4)), r"ndarray of shape \(3, 4\)"),
+    ):
+        with pytest.raises(ValueError, match=f"no kernel {told}; there are naive"):
+            registry.get(bad)
 
 
 def test_sizes_are_checked():
-    assert registry.checked_sizes((np.int64(3), 4)) == {"rows": 3, "cols": 4}
+    assert families.checked_sizes((np.int64(3), 4)) == {"rows": 3, "cols": 4}
     for bad in ((3.0, 4), ("3", 4), (True, 4)):
         with pytest.raises(TypeError, match="rows must be an integer"):
-            registry.checked_sizes(bad)
+            families.checked_sizes(bad)
     with pytest.raises(ValueError, match=r"one matrix \(rows, cols\)"):
         registry.SOFTMAX.shape(np.zeros(3))
 
@@ -71,8 +76,28 @@ def test_a_launch_is_checked_before_it_is_made():
     ):
         with pytest.raises(error, match=message):
             naive.check(x)
-    with pytest.raises(TypeError, match="takes x, got 2 arrays"):
-        naive.check(np.zeros((3, 4), "f4"), np.zeros((3, 4), "f4"))
+    with pytest.raises(TypeError, match=r"takes x, got 2: ndarray of shape .*, 7"):
+        naive.check(np.zeros((3, 4), "f4"), 7)
+
+
+def test_a_matrix_and_a_vector_must_fit():
+    gemv, A = KERNELS["gemv/row_per_warp"], np.zeros((3, 4), "f4")
+    assert gemv.check(A, np.zeros(4, "f4")) == {"rows": 3, "cols": 4}
+    assert gemv.family.extents(3, 4) == {"A": (3, 4), "x": (4,), "y": (3,)}
+    assert gemv.family.once(1000, 500) == 2_006_000  # R01
+    for arrays, error, message in (
+        ((A,), TypeError, "gemv/row_per_warp takes A, x, got 1: ndarray"),
+        (
+            (A, np.zeros(3, "f4")),
+            ValueError,
+            r"A \(rows, cols\) and x \(cols\), got shapes \(3, 4\)",
+        ),
+        ((A, np.zeros((4, 1), "f4")), ValueError, r"got shapes \(3, 4\) and \(4, 1\)"),
+        ((A, np.zeros(4)), TypeError, "x must be float32, got float64"),
+        ((A, np.zeros(8, "f4")[::2]), ValueError, "x must be C-contiguous"),
+    ):
+        with pytest.raises(error, match=message):
+            gemv.check(*arrays)
 
 
 def test_rows_longer_than_a_sum_can_take_are_refused():
@@ -81,3 +106,61 @@ def test_rows_longer_than_a_sum_can_take_are_refused():
     with pytest.raises(ValueError, match="up to 16777216 columns, got 16777217"):
         KERNELS["naive"].check(np.empty((1, 2**24 + 1), "f4"))  # pages nobody touches cost nothing
     assert KERNELS["naive"].max_cols == 2**24
+    with pytest.raises(ValueError, match="warp takes rows of up to 536870912 columns"):
+        KERNELS["warp"].sizes((1, 2**29 + 1))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", "f4", "=f4", np.float32, np.dtype("f4"), np.zeros(1, "f4").dtype], ids=str
+)
+def test_a_dtype_is_a_dtype(dtype):
+    assert KERNELS["naive"].dtype(dtype) == "float32"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "got"),
+    [
+        ("junk", "'junk'"),
+        ("f2", "float16"),
+        ("bfloat16", "bfloat16"),
+        (float, "float64"),
+        (">f4", ">f4"),
+        (None, "None"),
+        (3, "3"),
+        ([1, 2], r"\[1, 2\]"),
+        ("x" * 99, "'xx"),
+    ],
+)
+def test_another_dtype_is_refused_by_name(dtype, got):
+    with pytest.raises(ValueError, match=f"naive takes float32, got {got}"):
+        KERNELS["naive"].dtype(dtype)
+
+
+def test_the_kernels_of_a_run_are_checked_before_it():
+    every = list(KERNELS.values())
+    assert registry.chosen(None) == every
+    named = registry.chosen(["warp", KERNELS["naive"], "warp"])
+    assert [kernel.name for kernel in named] == ["warp", "naive"]
+    long = [(1, 4), (1, 2**24 + 1)]
+    fit = registry.chosen(None, np.float32, long)
+    assert {kernel.threads_per_row for kernel in fit} == {32}
+    for arguments, match in (
+        ((["naive", "nope"],), "no kernel 'nope'"),
+        ((["naive"], "float32", long), "naive takes rows of up to 16777216"),
+        ((["naive"], "float16"), "naive takes float32, got float16"),
+        ((None, "float16"), "no kernel fits: .* takes float32, got float16"),
+        ((None, "float32", [(3, 4), (0, 4)]), r"without elements is never launched, got \(0, 4\)"),
+        (([],), "no kernel was named"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            registry.chosen(*arguments)
+
+
+def test_exhibits_are_found_by_name_and_are_no_rungs():
+    for name, kernel in EXHIBITS.items():
+        assert registry.get(name) is kernel
+        assert name not in KERNELS
+        assert kernel not in LADDER
+    with pytest.raises(ValueError, match="no kernel 'x'") as refused:
+        registry.get("x")
+    assert "roof/copy" not in str(refused.value)

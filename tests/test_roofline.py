@@ -144,6 +144,21 @@ def test_occupancy(launch, warps, limited_by):
     assert (found.warps, found.limited_by) == (warps, limited_by)
 
 
+@pytest.mark.parametrize(
+    ("capability", "most"), [(75, 64), (80, 32), (86, 40), (90, 32), (120, 40)]
+)
+def test_registers_with_which_all_warps_fit(capability, most):
+    assert roofline.registers_for_all(capability) == most
+    full, short = (roofline.occupancy(capability, 128, each) for each in (most, most + 1))
+    assert full.share == 1 > short.share
+
+
+def test_l1_hands_over_a_word_from_each_bank():
+    assert roofline.l1_bandwidth(132, 1.98e9) == pytest.approx(33.45e12, rel=1e-3)
+    with pytest.raises(ValueError, match="clock must be above 0"):
+        roofline.l1_bandwidth(132, 0)
+
+
 def test_a_small_launch_does_not_fill_the_chip():
     found = roofline.occupancy(90, 128, 30, blocks_there_are=512 / 132)
     assert (found.blocks, found.limited_by, found.share) == (4, ("launch",), 0.25)
@@ -165,7 +180,7 @@ def test_no_recorded_occupancy_is_above_the_possible(name):
         int(recorded.counters["launch__shared_mem_per_block"]) - 1024,  # less what the system takes
         blocks_there_are=kernel.geometry(65536)[0] / facts.GPUS["nvidia-h200"].multiprocessors,
     ).share
-    assert 0.9 * possible < achieved <= possible
+    assert 0.85 * possible < achieved <= possible
 
 
 @pytest.mark.parametrize("launch", [(42, 32, 8), (90, 0, 8), (90, 1025, 8), (90, 32, 256)])

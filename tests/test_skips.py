@@ -15,10 +15,11 @@ pytestmark = pytest.mark.slow  # each starts pytest anew
 
 
 def run(folder: Path, text: str, **environment: str) -> str:
-    """Output of pytest over a test file and our conftest, on a machine with no GPU and browser."""
+    """Output of pytest over a test file and our conftest, on a machine that has none of it all."""
     (folder / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
     (folder / "test_it.py").write_text(f"import pytest\n\n{text}\n")
-    without = {"CUDA_VISIBLE_DEVICES": "", "SOFTMAX_LAB_BROWSER": str(folder / "gone")}
+    gone = str(folder / "gone")
+    without = {"CUDA_VISIBLE_DEVICES": "", "SOFTMAX_LAB_BROWSER": gone, "PATH": gone}
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("SOFTMAX_LAB_REQUIRE")}
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", "."]
     return subprocess.run(
@@ -31,7 +32,10 @@ def run(folder: Path, text: str, **environment: str) -> str:
     ).stdout
 
 
-@pytest.mark.parametrize(("marker", "name"), [("gpu", "GPU"), ("browser", "Browser")])
+@pytest.mark.parametrize(
+    ("marker", "name"),
+    [("gpu", "GPU"), ("browser", "Browser"), ("node", "Node.js"), ("firefox", "Firefox")],
+)
 def test_skip_is_visible_and_can_be_forbidden(tmp_path, marker, name):
     text = f"@pytest.mark.{marker}\ndef test_it(): pass\n\ndef test_other(): pass"
     out = run(tmp_path, text)

@@ -9,8 +9,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from softmax_lab import cost, findings, ledger, registry, runs, tables
+from softmax_lab import (
+    cost,
+    counters,
+    findings,
+    ledger,
+    records,
+    reference,
+    registry,
+    runs,
+    tables,
+)
 from softmax_lab.counts import Counts
+from softmax_lab.nvrtc import Compiled
 from softmax_lab.records import Measured
 from softmax_lab.units import MISSING, number
 
@@ -83,6 +94,47 @@ def test_ledger_shows_the_data_of_each_column(shape):
     assert seen["L2 sectors"] == number(150_000)
     assert "NVIDIA H200" in table.note
     assert "2026-11-30" in table.note
+
+
+PROFILED = {
+    "launch__registers_per_thread": 31,
+    "launch__shared_mem_per_block": 1024 + 256,
+    **dict.fromkeys(counters.LOCAL_SECTORS, 6),
+}
+MADE = Compiled("naive", "sm_90", b"", 30, 128, 0, 0, "", "NVRTC 12.9")
+
+
+def compiled_part(table) -> dict[str, tuple[str, ...]]:
+    ((first, heading),) = table.groups
+    assert heading.startswith("as compiled for")
+    return {row[0]: row[1:] for row in table.rows[first:]}
+
+
+def test_registers_shared_memory_and_spills_stand_in_the_ledger():
+    seen = run(counters=PROFILED, counters_provenance=ABOUT | {"NVRTC": "13.0"})
+    table = tables.ledger(book(measured=seen, compiled=MADE))
+    assert compiled_part(table) == {
+        "registers of a thread": ("–", "–", "30", "31"),
+        "shared memory of a block [B]": ("–", "–", "128", "256"),
+        "spills of a thread [B]": ("–", "–", "0", "–"),
+        "sectors of spilled values": ("–", "–", "–", "12"),
+    }
+    assert "what NVRTC 12.9 made for sm_90 when this page was built" in table.note
+    assert "the launch that was profiled, made by NVRTC 13.0" in table.note
+    assert f"without the {number(1024)} B of shared memory" in table.note
+
+
+def test_what_was_not_compiled_or_not_profiled_is_not_made_up():
+    table = tables.ledger(book(not_compiled="no compiler here"))
+    part = compiled_part(table)
+    assert part["registers of a thread"] == ("–", "–", "–", MISSING)
+    assert part["spills of a thread [B]"] == ("–", "–", "–", "–")
+    assert "As compiled: no compiler here." in table.note
+    timed = run(counters={}, counters_provenance={})
+    table = tables.ledger(book(measured=timed, compiled=MADE))
+    assert compiled_part(table)["registers of a thread"] == ("–", "–", "30", MISSING)
+    assert f"Measured: hardware counters {MISSING}." in table.note
+    assert "profiled" not in table.note
 
 
 def test_ledger_without_a_record_says_so_in_every_line_hardware_could_fill():
@@ -171,7 +223,7 @@ def test_sectors_per_request_in_all_columns():
 
 @pytest.mark.parametrize(
     ("dram", "words"),
-    [(1_000_000, "still in L2"), (2_200_000, "catch the waste"), (4_000_000, "pays for it again")],
+    [(1_000_000, "still in L2"), (2_200_000, "catch the waste"), (4_000_000, "pays for the rest")],
 )
 def test_levels_are_judged_by_the_numbers(dram, words):
     seen = replace(run().counts, dram_bytes=dram)
@@ -214,6 +266,23 @@ def test_times_beside_the_copy_kernels():
     assert rate == number(8 * 256 * 1024 / 4e-5 / 1e9)
     assert "NVIDIA H200, 2026-11-30" in table.note
     assert MISSING in str(runs.times([None]))
+    narrow = runs.times([run(seconds=0.0153685942, p20=0.0153670666, p80=0.015368852)])
+    assert narrow.rows[0][1:3] == ("15\u202f369", "15\u202f367 – 15\u202f369")
+
+
+@pytest.mark.slow
+def test_no_recorded_spread_is_hidden():
+    def value(text: str) -> float:
+        return float(text.replace("\u202f", ""))
+
+    table = records.table("bench", "nvidia-h200")
+    timed = [row for row in table.rows if row.method == "graph"]
+    known = [ledger.measure(row.kernel, row.rows, row.cols) for row in timed]
+    for run_, (_, median, spread, *_) in zip(known, runs.times(known).rows, strict=True):
+        low, high = map(value, spread.split(" – "))
+        assert low <= value(median) <= high
+        assert high - low == pytest.approx(1e6 * (run_.p80 - run_.p20), rel=1), spread
+        assert (low == high) == (run_.p20 == run_.p80), spread
 
 
 def test_against_copy_and_provenance():
@@ -228,13 +297,59 @@ def test_against_copy_and_provenance():
     assert MISSING in str(runs.provenance(None))
 
 
+def test_tables_and_figures_name_every_run_that_they_show():
+    later = ABOUT | {"date": "2026-12-01 10:00 UTC"}
+    both = run(counters_provenance=later)
+    assert runs.origin([both], ["times"], brief=True) == "NVIDIA H200, 2026-11-30 10:00 UTC"
+    assert runs.origin([both], ["counters"], brief=True) == "NVIDIA H200, 2026-12-01 10:00 UTC"
+    assert runs.origin([both], ["times", "counters"]) == (
+        "NVIDIA H200, times of 2026-11-30 10:00 UTC, counters of 2026-12-01 10:00 UTC, "
+        "driver 580.1, CUDA 12.9"
+    )
+    assert runs.origin([run(), run()], ["times", "counters"], brief=True) == (
+        "NVIDIA H200, 2026-11-30 10:00 UTC"
+    )
+    other = run(provenance={"GPU": "Tesla T4", "date": "2026-12-02 10:00 UTC"})
+    assert runs.origin([run(), None, other], ["times"], brief=True) == (
+        "NVIDIA H200, times of 2026-11-30 10:00 UTC; Tesla T4, times of 2026-12-02 10:00 UTC"
+    )
+    assert runs.origin([run(seconds=None, counters_provenance={})], ["times", "counters"]) == ""
+    table = runs.times([run(), run(provenance=later)])
+    assert "2026-11-30" in table.note and "2026-12-01" in table.note
+
+
+def test_the_clock_of_a_run_is_the_highest_seen():
+    seen = {"clocks seen": "SM 1755–1980 MHz, memory 3201 MHz"}
+    assert runs.sm_clock(run(provenance=seen)) == 1980e6
+    assert runs.sm_clock(run(provenance={"clocks seen": "SM 1980 MHz, memory 3201 MHz"})) == 1980e6
+    assert runs.sm_clock(run(provenance={"clocks seen": "unknown"})) is None
+
+
+def test_accuracy_takes_what_is_allowed_apart():
+    x = reference.inputs("normal", 4, 64)
+    y = reference.softmax(x).astype("f4")
+    verdict = reference.compare(y, x)
+    said = str(findings.accuracy(y, x))
+    assert f"differs by {number(verdict.worst * verdict.allowed)} of its value" in said
+    depth = x[verdict.row].max() - x[verdict.row, verdict.col]
+    assert f"8 for the operations outside the sum, {number(float(depth))} since" in said
+    assert "and 32 for a sum of 64 terms" in said
+    assert f"only {number(100 * verdict.worst)}% of what is allowed" in said
+    assert "times the error allowed" in str(findings.accuracy(y * 1.1, x))
+
+
 def test_resources_are_what_the_compiler_reports():
     def compiled(kernel, arch):
         assert kernel is registry.get("naive")
-        return SimpleNamespace(registers=int(arch[3:]), shared_bytes=0, spill_bytes=8)
+        made = {"registers": int(arch[3:]), "shared_bytes": 0, "spill_bytes": 8}
+        return SimpleNamespace(**made, compiler="NVRTC 1.2")
 
     table = runs.resources("naive", compiled, ("sm_75", "sm_90"))
-    assert table.rows == (("sm_75", "75", "0", "8"), ("sm_90", "90", "0", "8"))
+    assert table.rows == (
+        ("sm_75", "75", "64", "0", "8", "24 of 32", "registers"),
+        ("sm_90", "90", "32", "0", "8", "20 of 64", "registers"),
+    )
+    assert table.note.startswith("Compiled by NVRTC 1.2 when this page was built.")
 
     def broken(kernel, arch):
         raise RuntimeError("no NVRTC here")

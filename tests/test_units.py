@@ -32,6 +32,23 @@ def test_numbers(value, written):
     assert number(value) == written
 
 
+@pytest.mark.parametrize(
+    ("values", "written"),
+    [
+        ((39.0, 40.0, 42.0), ("39", "40", "42")),
+        ((15367.0666, 15368.5942, 15368.852), (f"15{GAP}367", f"15{GAP}369", f"15{GAP}369")),
+        ((41.0771812, 41.0789521, 41.0834885), ("41.077", "41.079", "41.083")),
+        ((99.96, 100.04), ("99.96", "100.04")),
+        ((331.049, 331.051), ("331.049", "331.051")),
+        ((1.0, 2000.0), ("1", f"2{GAP}000")),
+        ((7.12345, 7.12345), ("7.12", "7.12")),
+        ((0.0, 0.0), ("0", "0")),
+    ],
+)
+def test_a_spread_is_written_with_the_digits_that_show_it(values, written):
+    assert units.apart(*values) == written
+
+
 def test_bandwidth_of_the_public_case_in_both_units():
     rate = 134_217_728 / 0.05e-3
     assert quantity(rate, "GB/s", digits=6) == f"2{GAP}684.35{GAP}GB/s"

@@ -68,6 +68,27 @@ def test_grid_is_a_stack_of_stacks(links):
     assert outer.selected_index == 0
 
 
+def test_a_panel_has_a_slider_for_each_axis(links):
+    axes = {"Bytes": [2, 4], "Stride": [0, 1, 2], "Offset": [0, 1]}
+    box = widgets.panel(axes, lambda *at: f"<p>{at}</p>", start={"Bytes": 4, "Stride": 2})
+    bytes_, stride, offset = find(box, w.SelectionSlider)
+    assert [each.index for each in (bytes_, stride, offset)] == [1, 2, 0]
+    outer = find(box, w.Stack)[0]
+    shown = outer
+    while isinstance(shown, w.Stack):
+        shown = shown.children[shown.selected_index]
+    assert shown.value == "<p>(4, 2, 0)</p>"  # what a page without JavaScript shows, too
+    joined = [target for source, target in links if source == (offset, "index")]
+    assert len(joined) == 6  # every innermost stack
+    assert len(links) == 1 + 2 + 6
+    with pytest.raises(ValueError, match="'Stride' cannot start at 7"):
+        widgets.panel(axes, str, start={"Stride": 7})
+    with pytest.raises(ValueError, match="'Size' cannot start"):
+        widgets.panel(axes, str, start={"Size": 7})
+    with pytest.raises(ValueError, match="got 2 × 0"):
+        widgets.panel({"a": [1, 2], "b": []}, str)
+
+
 def test_prediction_gives_nothing_away_before_the_choice(links):
     box = widgets.predict("How many?", ["4", "32"], ["no", "yes"], "<p>Counted: 32</p>")
     (choice,), (stack,) = find(box, w.RadioButtons), find(box, w.Stack)
@@ -127,3 +148,12 @@ def test_every_control_has_a_name():
     found = [each for box in boxes for each in walk(box) if isinstance(each, controls)]
     assert len(found) == 7
     assert all(each.description for each in found)
+
+
+def test_an_explorer_begins_where_it_is_told():
+    box = widgets.explorer("abc", lambda value: f"<p>{value}</p>", description="Letter", start="b")
+    bar, shown = box.children
+    (choice,) = bar.children
+    assert (choice.index, shown.selected_index, choice.value) == (1, 1, "b")
+    with pytest.raises(ValueError, match="not in list"):
+        widgets.explorer("abc", str, description="Letter", start="z")

@@ -1,4 +1,4 @@
-// The published pages: cures for two faults between the theme, MathJax and the widget manager, and names,
+// The published pages: a cure for a fault between the theme and the widget manager, and names,
 // spoken values and tab stops for the controls that the widget manager leaves without. No dependency.
 "use strict";
 
@@ -9,12 +9,6 @@ window.FontAwesomeConfig = { autoReplaceSvg: false, observeMutations: false };
 
 document.addEventListener("DOMContentLoaded", () => {
   window.FontAwesome?.dom.i2svg({ node: document.body });
-
-  // The widget manager typesets HTMLMath through MathJax 2's Hub (jupyter-widgets/ipywidgets#3829); Sphinx loads MathJax 3.
-  const mathjax = window.MathJax;
-  if (mathjax && !mathjax.Hub) {
-    mathjax.Hub = { Queue: (call) => mathjax.startup.promise.then(() => mathjax.typesetPromise([call[2]])) };
-  }
 
   const page = document.querySelector("main") ?? document.body;
   const keys = document.createElement("p");
@@ -64,7 +58,7 @@ document.addEventListener("DOMContentLoaded", () => {
       set(button, "aria-pressed", String(button.classList.contains("mod-active")));
     }
     // A box that scrolls sideways must be reachable from the keyboard.
-    for (const box of page.querySelectorAll(".lab-scroll, .lab-figure, .lab-frame, .lab-code pre, .widget-html-content")) {
+    for (const box of page.querySelectorAll(".lab-scroll, .lab-formula, .lab-figure, .lab-frame, .lab-code pre, .widget-html-content")) {
       if (box.scrollWidth > box.clientWidth + 1) {
         set(box, "tabindex", "0");
         set(box, "role", "region");
@@ -75,15 +69,6 @@ document.addEventListener("DOMContentLoaded", () => {
     }
   };
 
-  // Formulas inside frames: MathJax has long passed when a frame is first shown.
-  const typeset = new WeakSet();
-  const formulas = () => {
-    const fresh = [...page.querySelectorAll(".widget-html-content .math")].filter((element) => !typeset.has(element));
-    if (!fresh.length || !mathjax?.startup) return;
-    for (const element of fresh) typeset.add(element);
-    mathjax.startup.promise.then(() => mathjax.typesetPromise(fresh));
-  };
-
   // Frames come and go with each step: look again once a frame at most.
   let waiting = false;
   const later = () => {
@@ -92,7 +77,6 @@ document.addEventListener("DOMContentLoaded", () => {
     requestAnimationFrame(() => {
       waiting = false;
       dress();
-      formulas();
     });
   };
   new MutationObserver(later).observe(page, {

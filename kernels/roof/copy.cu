@@ -14,6 +14,7 @@ extern "C" __global__ void copy(const float* __restrict__ x, float* __restrict__
     const size_t threads = size_t(gridDim.x) * blockDim.x;
     const int turns = int((vectors + threads - 1) / threads);
     const size_t start = size_t(blockIdx.x) * blockDim.x * turns + threadIdx.x;
+    // <turns>
     for (int turn = 0; turn < turns; turn += in_flight) {
         float4 held[in_flight];
 #pragma unroll
@@ -27,6 +28,7 @@ extern "C" __global__ void copy(const float* __restrict__ x, float* __restrict__
             if (turn + k < turns && i < vectors) __stcs(to + i, held[k]);
         }
     }
+    // </turns>
 
     // At most three elements are left over; the first threads of the first block take one each.
     if (blockIdx.x == 0 && threadIdx.x < count % 4) y[4 * vectors + threadIdx.x] = x[4 * vectors + threadIdx.x];

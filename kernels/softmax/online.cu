@@ -1,7 +1,7 @@
 // Idea: the maximum and the sum in one pass: a new maximum rescales the sum so far.
 // Launch: 128 rows per block, 1 thread per row; rows below 2^31, up to 2^24 columns a thread, offsets in size_t.
 // Traffic: x read twice, y written once, 12 bytes an element; neighbouring threads read `cols` elements apart.
-// Source: Milakov & Gimelshein 2018; [MSF] gives it as pseudocode.
+// Source: Milakov & Gimelshein [MG18]; [MSF] gives it as pseudocode.
 #include <math_constants.h>
 
 extern "C" __global__ void online(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {

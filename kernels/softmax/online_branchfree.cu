@@ -1,7 +1,7 @@
 // Idea: the online pass without a branch: the new maximum rescales the sum in every step.
 // Launch: 128 rows per block, 1 thread per row; rows below 2^31, up to 2^24 columns a thread, offsets in size_t.
 // Traffic: x read twice, y written once, 12 bytes an element; neighbouring threads read `cols` elements apart.
-// Source: [OPS] Algorithm 2, after Milakov & Gimelshein 2018.
+// Source: [OPS] Algorithm 2, after Milakov & Gimelshein [MG18].
 #include <math_constants.h>
 
 extern "C" __global__ void online_branchfree(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from softmax_lab import counts, registry
-from softmax_lab.emulator.build import CompileError, cache_folder
+from softmax_lab.emulator.build import CompileError
+from softmax_lab.emulator.cache import cache_folder, cache_place
 from softmax_lab.emulator.compilers import Compiler, CompilerMissing, compiler
 from softmax_lab.emulator.launching import Run, launch
 from softmax_lab.emulator.process import EmulatorCrash, EmulatorTimeout, Limits, Out, Virtual
@@ -33,6 +34,7 @@ __all__ = [
     "Step",
     "Virtual",
     "cache_folder",
+    "cache_place",
     "compiler",
     "launch",
     "plain",
@@ -50,7 +52,8 @@ def run(
     optimise: str = "-O1",
     compiler: str | None = None,
 ) -> Run:
-    """Executes a registered kernel and counts what it does; `trace=(block, warp)` records one warp.
+    """Executes a registered kernel on arrays (rows, cols) and counts what it does; `trace=(block,
+    warp)` records one warp.
 
     `sanitize` adds races and uninitialised shared memory to the faults that are always seen.
     Without `lockstep` the fields that concern warps are None and the run is about three times
@@ -58,11 +61,11 @@ def run(
     CompileError, EmulatorCrash, EmulatorTimeout.
     """
     kernel = registry.get(kernel)
-    arguments, rows = _arguments(kernel, arrays)
+    arguments, sizes = _arguments(kernel, arrays)
     if arguments is None:
-        y = np.empty_like(arrays[0])
+        y = _nothing(kernel, arrays, sizes)
         return Run(y, (y,), counts.ZERO, (), () if trace else None, (), 0, 0, 0, {}, 0.0, "")
-    grid, block = kernel.geometry(rows)
+    grid, block = kernel.geometry(sizes["rows"])
     return launch(
         Source.read(kernel.path),
         grid,
@@ -80,12 +83,13 @@ def run(
 
 
 def plain(kernel: Kernel | str, *arrays: np.ndarray, limits: Limits = Limits()) -> np.ndarray:  # noqa: B008
-    """The output of a registered kernel, from a build where `float` is float: nothing counted."""
+    """The output of a registered kernel, shaped as its input, from a build where `float` is float:
+    nothing is counted. Raises as `run` does, and EmulatorCrash for a fault."""
     kernel = registry.get(kernel)
-    arguments, rows = _arguments(kernel, arrays)
+    arguments, sizes = _arguments(kernel, arrays)
     if arguments is None:
-        return np.empty_like(arrays[0])
-    grid, block = kernel.geometry(rows)
+        return _nothing(kernel, arrays, sizes)
+    grid, block = kernel.geometry(sizes["rows"])
     found = launch(
         Source.read(kernel.path),
         grid,
@@ -101,13 +105,18 @@ def plain(kernel: Kernel | str, *arrays: np.ndarray, limits: Limits = Limits()) 
     return found.y
 
 
-def _arguments(kernel: Kernel, arrays: tuple) -> tuple[tuple | None, int]:
-    """(launch arguments, rows); no arguments where there is nothing to do."""
+def _arguments(kernel: Kernel, arrays: tuple) -> tuple[tuple | None, dict[str, int]]:
+    """(launch arguments, sizes); no arguments where there is nothing to do."""
     for array in arrays:
         if not isinstance(array, np.ndarray):
             raise TypeError(f"{kernel.name} takes NumPy arrays here, got {type(array).__name__}")
     sizes = kernel.check(*arrays)
     if not all(sizes.values()):
-        return None, 0
-    out = Out(arrays[0].shape, str(arrays[0].dtype))
-    return (*arrays, out, *sizes.values()), sizes["rows"]
+        return None, sizes
+    out = Out(kernel.family.result(**sizes), str(arrays[0].dtype))
+    return (*arrays, out, *sizes.values()), sizes
+
+
+def _nothing(kernel: Kernel, arrays: tuple, sizes: dict[str, int]) -> np.ndarray:
+    """The result on a matrix without elements: a sum of no terms is 0."""
+    return np.zeros(kernel.family.result(**sizes), arrays[0].dtype)

@@ -8,15 +8,14 @@ import os
 import platform
 import re
 import subprocess
-import sys
 import tempfile
-import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from softmax_lab.emulator import sites
-from softmax_lab.emulator.compilers import Compiler, CompilerMissing, compiler
+from softmax_lab.emulator.cache import cache_folder
+from softmax_lab.emulator.compilers import Compiler, compiler, linker
 from softmax_lab.emulator.translate import Source, Unit, translate
 
 HEADERS = Path(__file__).resolve().parent / "headers"
@@ -55,36 +54,6 @@ class Executable:
     variables: tuple[str, ...]
 
 
-_warned: set[Path] = set()
-
-
-def cache_folder() -> Path:
-    """Where executables lie: $SOFTMAX_LAB_CACHE, else softmax-lab in $XDG_CACHE_HOME or ~/.cache.
-
-    One that cannot be written is replaced by a folder for temporary files, with one warning.
-    """
-    folder = os.environ.get("SOFTMAX_LAB_CACHE")
-    if not folder:
-        home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        folder = os.path.join(home, "softmax-lab")
-    path = Path(folder).absolute()
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            return path
-    except OSError as failure:
-        reason = failure
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    spare = Path(tempfile.gettempdir()) / f"softmax-lab-{user}"
-    if path not in _warned:
-        _warned.add(path)
-        warnings.warn(
-            f"cannot write to the cache {path} ({reason.strerror}); using {spare}", stacklevel=2
-        )
-    spare.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return spare
-
-
 def compiled(
     source: Source,
     kernel: str | None = None,
@@ -100,8 +69,6 @@ def compiled(
     fails too.
     """
     unit = translate(source, kernel)
-    if not sys.platform.startswith("linux"):
-        raise CompilerMissing(f"the emulator needs Linux (on Windows: WSL), this is {sys.platform}")
     tool = compiler(with_compiler)
     cpu = sites.processor(platform.machine())
     flags = [
@@ -163,7 +130,7 @@ def _compile(
     (folder / "unit.s").write_text(numbered.text, encoding="utf-8")
     linked = subprocess.run(
         [
-            *_linker(tool),
+            *linker(tool),
             "unit.s",
             "-o",
             "run",
@@ -185,11 +152,6 @@ def _compile(
     (folder / "sites.json").write_text(
         json.dumps({"sites": places, "variables": numbered.variables}), encoding="utf-8"
     )
-
-
-def _linker(tool: Compiler) -> list[str]:
-    """The command that links: zig's `c++` would first spend 80 s on a C++ library nobody uses."""
-    return [*tool.command[:-1], "cc"] if tool.kind == "zig" else list(tool.command)
 
 
 def _explain(

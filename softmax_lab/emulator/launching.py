@@ -76,7 +76,8 @@ def launch(
 
     `kernel` names one of several, or a template instance such as `"softmax<128>"`; `shared` is
     dynamic shared memory [B]; `blocks=(first, last)` runs only those; `cluster` blocks, or with
-    `cooperative` all, are alive together.
+    `cooperative` all, are alive together. Raises ValueError for a launch that no GPU would take,
+    and CompilerMissing, CompileError, SourceError, EmulatorCrash, EmulatorTimeout.
     """
     program = compiled(
         source,

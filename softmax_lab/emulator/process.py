@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from softmax_lab.arguments import without_mask
 from softmax_lab.emulator import report, trace
 from softmax_lab.emulator.build import HEADERS, Executable
 
@@ -75,6 +76,7 @@ class Launch:
     sanitize: bool = False
     trace: tuple[int, int] | None = None
     trace_steps: int = 4096
+    trace_first: int = 0
     blocks: tuple[int, int] | None = None
 
 
@@ -121,7 +123,7 @@ def execute(program: Executable, kernel: int, launch: Launch, limits: Limits) ->
             else np.fromfile(given, dtype, int(np.prod(shape)), offset=at).reshape(shape)
             for at, shape, dtype in places
         )
-    counters, buffers, sites, branches, faults, steps = tables
+    counters, buffers, sites, branches, faults, steps, *_ = tables
     return Results(
         counters=dict(zip(COUNTERS, map(int, counters), strict=True)),
         unwritten=tuple(int(n) for n in buffers[: len(places)]),
@@ -154,7 +156,7 @@ def _write(path: Path, kernel: int, launch: Launch, limits: Limits) -> list[tupl
             records.append((0, 8, _value(argument), 0, 0))
             continue
         out = isinstance(argument, Out)
-        array = argument if out else np.ascontiguousarray(argument)
+        array = argument if out else np.ascontiguousarray(without_mask("an argument", argument))
         item = np.dtype(array.dtype).itemsize
         records.append((1, array.nbytes, at, item, int(not out)))
         contents.append((at, array))
@@ -176,7 +178,8 @@ def _write(path: Path, kernel: int, launch: Launch, limits: Limits) -> list[tupl
         launch.lockstep,
         launch.sanitize,
     ]
-    head += [block, warp, launch.trace_steps if launch.trace else 0, first, last, len(records)]
+    head += [block, warp, launch.trace_first, launch.trace_steps if launch.trace else 0, 0]
+    head += [first, last, len(records)]
     words = [*head, *(word for record in records for word in record)]
     words += [0] * (5 * (_MOST_ARGUMENTS - len(records)))
     with open(path, "wb") as file:
@@ -204,7 +207,7 @@ def _value(argument) -> int:
 
 
 def _read(path: Path) -> tuple[int, int, list[np.ndarray]]:
-    kinds = ("<u8", "<u8", report.SITE, report.SITE, report.FAULT, trace.STEP)
+    kinds = ("<u8", "<u8", report.SITE, report.SITE, report.FAULT, trace.STEP, "u1", "<u8")
     data = path.read_bytes()
     head = np.frombuffer(data, "<u8", 3 + 2 * len(kinds))
     if head[0] != _OUTPUT_MAGIC:

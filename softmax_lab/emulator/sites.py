@@ -130,7 +130,9 @@ def _unescape(text: str) -> str:
 
 
 _OURS = re.compile(
-    r"emu_|_ZN?K?3emu|_ZZN?K?3emu|_ZG|_ZT|_ZL(?:9threadIdx|8blockIdx|8blockDim|7gridDim|8warpSize)$"
+    r"emu_|_ZN?K?3emu|_ZZN?K?3emu|_ZG|_ZT"
+    # An optimiser may split a struct: then its parts are called `.0`, `.1` and so on.
+    r"|_ZL(?:9threadIdx|8blockIdx|8blockDim|7gridDim|8warpSize)(?:\.\d+)*$"
 )
 
 

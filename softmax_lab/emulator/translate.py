@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 STAND_INS = {
@@ -33,11 +34,15 @@ class SourceError(ValueError):
 
 @dataclass(frozen=True)
 class Source:
-    """Text of a kernel file: `name` is for messages, quoted includes are sought in `folder`."""
+    """Text of a kernel file: `name` is for messages, quoted includes are sought in `folder`.
+
+    `instead` gives other texts for included files, by name: for a file that is changed in one copy.
+    """
 
     text: str
     name: str = "kernel.cu"
     folder: Path | None = None
+    instead: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def read(path: str | Path) -> Source:
@@ -77,6 +82,32 @@ def translate(source: Source, instance: str | None = None) -> Unit:
         raise SourceError(
             f"{source.name} has no kernel: a function declared __global__ void, not a template"
         )
+    parameters = tuple(_parameters(kernel, bare) for kernel in kernels)
+    return _unit(body, headers, files, kernels, parameters)
+
+
+def together(sources: Mapping[str, Source]) -> Unit:
+    """One unit of many kernel files, each in the namespace that it is given here, so that files may
+    use the same names; a kernel is then called `namespace::kernel`.
+
+    Raises SourceError as `translate` does.
+    """
+    files, headers, bodies, kernels, parameters = [], [], [], [], []
+    for space, source in sources.items():
+        body = _expand(source, files, headers, set())
+        bare = _without_comments(body)
+        mine = list(_kernels(bare))
+        if not mine:
+            raise SourceError(f"{source.name} has no kernel: a function declared __global__ void")
+        # A name of C is one and the same in all namespaces.
+        body = re.sub(r'extern\s+"C"\s+(?=__global__)', "", body)
+        bodies.append(f"namespace {space} {{\n{body}\n}}")
+        kernels += [f"{space}::{kernel}" for kernel in mine]
+        parameters += [_parameters(kernel, bare) for kernel in mine]
+    return _unit("\n".join(bodies), headers, files, kernels, parameters)
+
+
+def _unit(body, headers, files, kernels, parameters) -> Unit:
     lines = [f'#include "{header}"' for header in dict.fromkeys(headers)]
     entries = ", ".join(f"emu::kernel_of(&{kernel})" for kernel in kernels)
     text = "\n".join(
@@ -91,8 +122,8 @@ def translate(source: Source, instance: str | None = None) -> Unit:
             "",
         ]
     )
-    parameters = tuple(_parameters(kernel, bare) for kernel in kernels)
-    return Unit(text, tuple(files), tuple(kernels), parameters, 2 if "emu/half.h" in headers else 4)
+    granule = 2 if "emu/half.h" in headers else 4
+    return Unit(text, tuple(files), tuple(kernels), tuple(parameters), granule)
 
 
 def _expand(source: Source, files: list[str], headers: list[str], seen: set[Path]) -> str:
@@ -125,7 +156,9 @@ def _included(source, include, line_number, files, headers, seen) -> str:
     if path in seen:
         return ""
     seen.add(path)
-    return _expand(Source.read(path), files, headers, seen)
+    found = Source.read(path)
+    text = source.instead.get(found.name, found.text)
+    return _expand(replace(found, text=text, instead=source.instead), files, headers, seen)
 
 
 def _marker(number: int, line: int, name: str) -> str:

@@ -6,7 +6,9 @@
 #undef switch
 #undef while
 #undef printf
-#if !defined(__wasm__)
+#if defined(__wasm__)
+#include "page.h"
+#else
 #include "process.h"
 int main(int argc, char** argv) {
     if (argc != 3) return emu::BAD_INPUT;

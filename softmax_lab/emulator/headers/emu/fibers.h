@@ -4,7 +4,7 @@
 // hand-written switch costs 3-8 ns, where ucontext costs 160-210 ns (it calls the kernel for the
 // signal mask).
 #pragma once
-#include "base.h"
+#include "platform.h"
 
 extern "C" void emu_fiber_main(void) __asm__(
     "emu_fiber_main");  // what every fiber runs; scheduler.h has it
@@ -22,16 +22,30 @@ struct Control {
     uint32_t buffer, buffer_end, stack, started;
 };
 constexpr uint32_t ASYNCIFY_BYTES = 2048;
+constexpr uint32_t CANARIES = 16, CANARY = 0x5afe57ac;
 extern "C" void emu_fiber_enter(void* control) __asm__("emu_fiber_enter");
 extern "C" void emu_fiber_leave(void* control) __asm__("emu_fiber_leave");
 
 static EMU_HELPER void fiber_make(Fiber& f, uintptr_t low, size_t bytes) {
     Control* c = (Control*)low;
-    uint32_t first = uint32_t(low + sizeof(Control));
-    *c = {first, first + ASYNCIFY_BYTES, uint32_t(low + bytes) & ~15u, 0};
+    uint32_t first = uint32_t(low + sizeof(Control)), end = first + ASYNCIFY_BYTES;
+    *c = {first, end, uint32_t(low + bytes) & ~15u, 0};
+    for (uint32_t i = 0; i < CANARIES; i++) ((uint32_t*)end)[i] = CANARY;
     f.saved = c;
 }
-static EMU_HELPER void fiber_resume(Fiber& f) { emu_fiber_enter(f.saved); }
+// Nothing stops a stack that grows into asyncify's buffer (that buffer's own end is checked by
+// asyncify): so look, at each switch, at how deep it stands and whether the words before the buffer
+// are whole.
+static EMU_HELPER void fiber_resume(Fiber& f) {
+    emu_fiber_enter(f.saved);
+    const Control& c = *(const Control*)f.saved;
+    const uint32_t* words = (const uint32_t*)c.buffer_end;
+    bool whole = c.stack >= c.buffer_end + CANARIES * 4;
+    for (uint32_t i = 0; i < CANARIES; i++) whole &= words[i] == CANARY;
+    if (whole) return;
+    trouble = STACK_OVERFLOW;
+    __builtin_trap();
+}
 static EMU_HELPER void fiber_yield(Fiber& f, Fiber*) { emu_fiber_leave(f.saved); }
 constexpr bool STRAIGHT_ON = false;  // asyncify can only unwind to the scheduler
 

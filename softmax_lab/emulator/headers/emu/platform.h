@@ -4,15 +4,46 @@
 
 #if defined(__wasm__)
 namespace emu {
-// A page has one linear memory that only grows: take zeroed pages from its end.
-static void* reserve(size_t bytes) {
-    constexpr size_t WASM_PAGE = 65536;
-    size_t old = __builtin_wasm_memory_grow(0, (bytes + WASM_PAGE) / WASM_PAGE);
-    if (old == size_t(-1)) __builtin_trap();
-    return (void*)(old * WASM_PAGE);
-}
 constexpr size_t PAGE = 256;
+// Why a run ended in a trap; the page asks (page.h).
+enum Trouble : uint32_t { NO_TROUBLE, NO_MEMORY, STACK_OVERFLOW };
+static Trouble trouble;
+
+static EMU_HELPER size_t whole_pages(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
+
+// One linear memory that only grows. All a run reserves lies in one arena at its end, which the
+// next run wipes and uses again.
+constexpr size_t WASM_PAGE = 65536;
+static uintptr_t arena_low, arena_at, arena_high;
+
+static void* reserve(size_t bytes) {
+    size_t wanted = whole_pages(bytes + 1);
+    if (wanted < bytes || arena_high - arena_at < wanted) {
+        size_t more = wanted / WASM_PAGE + 1, old = __builtin_wasm_memory_grow(0, more);
+        if (old == size_t(-1)) {
+            trouble = NO_MEMORY;
+            __builtin_trap();
+        }
+        if (old * WASM_PAGE != arena_high) arena_at = old * WASM_PAGE;
+        if (!arena_low) arena_low = arena_at;
+        arena_high = (old + more) * WASM_PAGE;
+    }
+    void* p = (void*)arena_at;
+    arena_at += wanted;
+    return p;
+}
+static void wipe() {
+    __builtin_memset((void*)arena_low, 0, arena_at - arena_low);
+    arena_at = arena_low;
+}
 static void guard(void*, size_t) {}
+
+typedef const char* File;  // a launch as the page wrote it into memory
+constexpr File NO_FILE = nullptr;
+static void map_at(void* where, size_t bytes, File file, uint64_t offset) {
+    if (file) __builtin_memcpy(where, file + offset, bytes);
+}
+static uint64_t nanoseconds() { return 0; }  // the page has a clock of its own
 }  // namespace emu
 
 #else
@@ -43,8 +74,10 @@ static void* reserve(size_t bytes) {
 }
 static void guard(void* p, size_t bytes) { mprotect(p, bytes, PROT_NONE); }
 
+typedef int File;
+constexpr File NO_FILE = -1;
 // Maps part of a file (or, without one, fresh memory) at an address inside a reservation.
-static void* map_at(void* where, size_t bytes, int file, uint64_t offset) {
+static void* map_at(void* where, size_t bytes, File file, uint64_t offset) {
     int flags = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANON | MAP_NORESERVE;
     void* p = mmap(where, whole_pages(bytes + 1), PROT_READ | PROT_WRITE, flags | MAP_FIXED, file,
                    file >= 0 ? (off_t)offset : 0);

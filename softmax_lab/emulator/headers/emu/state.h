@@ -127,6 +127,7 @@ struct Globals {
     bool lockstep, sanitize, abort;
     int64_t trace_block;
     uint32_t trace_warp;
+    uint64_t trace_first, traced;  // the first step that is kept; steps that there were
     void (*call)(void*, void**);
     void* kernel;
     void** arguments;
@@ -142,6 +143,7 @@ struct Globals {
     List<Block> blocks;
     List<SiteTotals> sites, branches;
     List<Step> steps;
+    List<uint8_t> order;  // the StepOp of each step, kept or not
     List<FaultRecord> faults;
 };
 static Globals g;

@@ -16,10 +16,15 @@ enum StepOp : uint32_t {
 };
 
 static bool traced(uint32_t warp) {
-    return g.trace_block == (int64_t)g.block->number && g.trace_warp == warp && !g.steps.full();
+    return g.trace_block == (int64_t)g.block->number && g.trace_warp == warp;
 }
+// A long trace is read in parts: steps before `trace_first`, or more than there is room for, are
+// only counted.
 static Step& add_step(StepOp op, uint32_t mask, uint32_t site) {
-    Step& s = g.steps.add();
+    static Step outside;
+    bool kept = g.traced++ >= g.trace_first && !g.steps.full();
+    if (!g.order.full()) g.order.add() = (uint8_t)op;
+    Step& s = kept ? g.steps.add() : outside;
     s.op = op, s.mask = mask, s.site = site;
     return s;
 }

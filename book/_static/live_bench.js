@@ -1,0 +1,320 @@
+/* The live bench: choose a kernel and its scores, take a line away, run, and see what it did. */
+(() => {
+"use strict";
+const Lab = globalThis.SoftmaxLab ??= {};
+if (Lab.bench) return;
+const { el, labelled } = Lab, { safe, brief } = Lab.art;
+
+// Elements that run in the page itself, and in the background at most; seconds of a run in the background.
+const limits = Lab.limits = { here: 2 ** 14, most: 2 ** 20, seconds: 20 };
+const WINDOW = 256; // steps of a warp that are kept at once
+const NOTHING = "nothing: it works all the same", WRONG = "wrong numbers", TYPED = "typed or drawn";
+const count = (n) => n === undefined || Number.isNaN(n) ? "–" : Number.isInteger(n) ? n.toLocaleString("en-US").replace(/,/g, "\u202f") : n.toFixed(2);
+
+// ---- running: small launches at once, larger ones in a worker made from the driver's own text, so from file:// too ----
+function runner(unpacked) {
+  const machine = Lab.machine(unpacked);
+  let worker = null, asked = 0, give = null;
+  function inWorker(name, args) {
+    if (!worker) {
+      const text = `const lab = (${Lab.core})(); let one = null; onmessage = ({ data: [id, module, name, args] }) => {
+        try { one ??= lab.machine(module); postMessage([id, lab[name](one, ...args)]); } catch (error) { postMessage([id, null, error.message]); } };`;
+      worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+    }
+    const id = ++asked;
+    return new Promise((resolve, reject) => {
+      const clock = setTimeout(() => stop(`stopped after ${limits.seconds} s: a page gives a run no more; take fewer rows or columns`), 1000 * limits.seconds);
+      const done = (settle, value) => (clearTimeout(clock), give = null, settle(value));
+      give = (why) => done(reject, new Error(why));
+      worker.onmessage = ({ data: [of, did, why] }) => of === id && (did ? done(resolve, did) : done(reject, new Error(why)));
+      worker.onerror = () => (worker = null, done(reject, new Error(`this page may not start a worker, so at most ${count(limits.here)} elements run here`)));
+      worker.postMessage([id, unpacked, name, args]);
+    });
+  }
+  /** Ends what runs in the background. */
+  function stop(why) {
+    if (!give) return;
+    worker?.terminate();
+    worker = null;
+    give(why);
+  }
+  /** `name` is a function of the driver, `size` the elements it goes through. */
+  async function start(name, size, ...args) {
+    stop("another run was asked for");
+    if (size <= limits.here) return Lab[name](machine, ...args);
+    try {
+      return await inWorker(name, args);
+    } catch (error) {
+      throw error instanceof DOMException ? new Error(`this page may not start a worker, so at most ${count(limits.here)} elements run here`) : error;
+    }
+  }
+  return { start, stop };
+}
+
+// ---- closed forms as a reader writes them ----
+function formula(tree, tight = false) {
+  if (!Array.isArray(tree)) return `${tree}`;
+  const [name, a, b] = tree, all = (each) => formula(each);
+  switch (name) {
+    case "*": return `${formula(a, true)}·${formula(b, true)}`;
+    case "+": case "-": case "%": {
+      const text = `${formula(a)} ${{ "+": "+", "-": "−", "%": "mod" }[name]} ${formula(b, name === "-")}`;
+      return tight ? `(${text})` : text;
+    }
+    case "ceil": return `⌈${formula(a, true)}/${formula(b, true)}⌉`;
+    case "lg": return `log₂ ${formula(a, true)}`;
+  }
+  return `${name}(${tree.slice(1).map(all).join(", ")})`;
+}
+/** The closed form of one count over all phases: like ones are gathered. */
+function closedForm(kernel, field) {
+  const times = new Map(), terms = (tree) => Array.isArray(tree) && tree[0] === "+" ? [...terms(tree[1]), ...terms(tree[2])] : [tree];
+  for (const [, formulas] of kernel.phases)
+    for (const tree of field in formulas ? terms(formulas[field]) : []) {
+      const text = formula(tree, true);
+      times.set(text, (times.get(text) ?? 0) + 1);
+    }
+  return [...times].map(([text, n]) => (n > 1 ? `${n}·${text}` : text)).join(" + ");
+}
+
+Lab.bench = async (host, { unpacked, info, art }) => {
+  const given = host.dataset, { start, stop } = runner(unpacked);
+  const kernel = el("select"), gone = el("select"), scores = el("select"), block = el("select");
+  const row = el("input", { type: "text", spellcheck: false, autocomplete: "off" });
+  const rows = el("input", { type: "number", min: 1, step: 1 }), cols = el("input", { type: "number", min: 1, step: 1 });
+  const options = (select, entries) => select.replaceChildren(...entries.map(([value, text]) => el("option", { value }, text)));
+  const twins = info.planted.filter((d) => !d.fault), faulty = info.planted.filter((d) => d.fault);
+  const shown = twins.filter((d) => info.cuts.some((c) => c.kernel === d.name));
+  const group = (label, entries) => el("optgroup", { label }, ...entries.map(([value, text, disabled]) => el("option", { value, disabled: !!disabled }, text)));
+  kernel.append(...info.kernels.map((k) => el("option", { value: k.name }, `${k.name}: ${k.title}`)),
+    ...(info.absent.length ? [group("Not in the page", info.absent.map((k) => [k.name, `${k.name}: ${k.why}`, true]))] : []),
+    group("With barriers, to break", shown.map((d) => [d.name, d.title])), group("With a planted defect, to find", faulty.map((d) => [d.name, d.title])));
+  options(scores, [TYPED, ...Lab.scores.names].map((name) => [name, name]));
+  kernel.value = given.kernel;
+  scores.value = given.row ? TYPED : given.scores ?? "normal";
+  [row.value, rows.value, cols.value] = [given.row ?? "2 0 1 -1", given.rows ?? 1, given.cols ?? 8];
+
+  const kernelOf = () => info.kernels.find((k) => k.name === kernel.value), plantedOf = () => info.planted.find((d) => d.name === kernel.value);
+  const cutOf = () => info.cuts.find((c) => c.name === gone.value && c.kernel === kernel.value);
+  const fileOf = () => kernelOf()?.file ?? info.plantedFile, rangeOf = () => plantedOf() ? [plantedOf().first, plantedOf().last] : null;
+  const fields = { kernel: labelled("Kernel", kernel), gone: labelled("Line taken away", gone), scores: labelled("Scores", scores), rows: labelled("Rows", rows),
+    cols: labelled("Columns", cols), block: labelled("Threads of a block", block), row: labelled("Row", row) };
+  fields.row.classList.add("lab-wide-field");
+  const go = el("button", { type: "submit", className: "lab-run" }, "Run"), halt = el("button", { type: "button", hidden: true }, "Stop"), whole = el("button", { type: "button", hidden: true }, "Put the line back");
+  const guess = el("fieldset", { hidden: true }), listing = Lab.listing(info.texts), status = el("div", { className: "lab-said" }), detail = el("div"), kept = {};
+  listing.host.classList.add("lab-broken");
+  status.setAttribute("role", "status");
+  const pad = Lab.plot(art, info.look, (drawn) => {
+    if (kernelOf() && (scores.value !== TYPED || row.value !== Lab.written(drawn))) scores.value = TYPED;
+    row.value = Lab.written(drawn);
+    arrange();
+    run();
+  });
+  const form = el("form", { className: "lab-controls" }, ...Object.values(fields), listing.host, guess, el("span", { className: "lab-buttons" }, go, halt, whole));
+
+  function outcomes(expected) {
+    const others = ["out of bounds", "shared race", "deadlock", "global race"].filter((kind) => kind !== expected);
+    return [NOTHING, WRONG, ...(expected === WRONG || !expected ? others : [expected, ...others]).slice(0, 3).sort()];
+  }
+  function offer() { // what can be chosen depends on the kernel
+    const k = kernelOf(), before = [gone.value, block.value];
+    options(gone, [["", "none"], ...info.cuts.filter((c) => c.kernel === kernel.value).map((c) => [c.name, c.title])]);
+    options(block, !k ? [["", "as planted"]] : k.threads === 1 ? [32, 64, 128, 256, 512, 1024].map((n) => [n, n]) : [[k.block, k.block]]);
+    const has = (select, value) => [...select.options].some((o) => o.value === value);
+    gone.value = has(gone, before[0]) ? before[0] : "";
+    block.value = has(block, before[1]) && before[1] ? before[1] : k?.block ?? "";
+    block.disabled = block.options.length < 2;
+    block.title = block.disabled && k ? "This kernel has one block size" : "";
+  }
+  let asked = "";
+  function arrange() {
+    const k = kernelOf(), d = plantedOf(), cut = cutOf(), broken = cut ?? (d?.fault ? d : null);
+    fields.gone.hidden = gone.options.length < 2;
+    for (const name of ["scores", "rows", "cols", "block", "row"]) fields[name].hidden = !k;
+    if (scores.value !== TYPED) fields.row.hidden = true;
+    if (scores.value === TYPED) fields.cols.hidden = true;
+    pad.host.hidden = !k;
+    guess.hidden = !broken;
+    whole.hidden = !cut;
+    go.textContent = cut ? "Run without the line" : "Run";
+    listing.host.hidden = !broken && !!k;
+    if (broken || !k) listing.show(cut?.file ?? fileOf(), cut?.line ?? d.first, cut ?? null, rangeOf());
+    const question = broken ? `${kernel.value} ${gone.value}` : "";
+    if (broken && asked !== question) {
+      const name = `${row.id}-guess`;
+      guess.replaceChildren(el("legend", {}, cut ? "What happens without that line? Predict, then run." : "What is wrong here? Predict, then run."),
+        ...outcomes(cut ? cut.outcome : d.fault).map((text) => el("label", {}, el("input", { type: "radio", name, value: text }), ` ${text}`)));
+    }
+    asked = question;
+  }
+  function matrix() {
+    const sized = (input, what) => {
+      const n = Number(input.value);
+      if (!Number.isInteger(n) || n < 1) throw new RangeError(`${what} must be a whole number from 1 up`);
+      return n;
+    };
+    const m = sized(rows, "rows"), one = scores.value === TYPED ? Lab.typed(row.value) : null, n = one ? one.length : sized(cols, "columns");
+    if (m * n > limits.most) throw new RangeError(`${count(m * n)} elements are too many for a page, which takes ${count(limits.most)} at most; with the Python package, softmax_lab.count() has no such limit`);
+    if (!one) return [Lab.scores(scores.value, m, n), m, n];
+    cols.value = n; // where the reader goes on from, if a distribution is chosen next
+    const x = new Float32Array(m * n);
+    for (let r = 0; r < m; r++) x.set(one, r * n);
+    return [x, m, n];
+  }
+
+  let turn = 0;
+  async function run() {
+    const mine = ++turn, k = kernelOf(), d = plantedOf(), cut = cutOf(), rest = () => mine === turn;
+    host.dataset.state = "running";
+    let ticking = 0;
+    try {
+      const full = { block: 0, warp: 0, first: 0, steps: WINDOW, order: 2 ** 17 };
+      let did, again, size = 1;
+      if (k) {
+        const [x, m, n] = matrix(), which = { ...k, index: cut?.index ?? k.index }, threads = Number(block.value), inBlock = Math.min(m, threads / k.threads) * n;
+        size = m * Math.max(n, k.threads); // lanes without a column take their time too
+        if (size > limits.here) {
+          const began = performance.now(), tick = () => status.replaceChildren(el("p", { className: "lab-note" }, `Running in the background: ${count(m * n)} elements, ${Math.round((performance.now() - began) / 1000)} s …`));
+          tick();
+          ticking = setInterval(tick, 1000);
+          halt.hidden = false;
+        }
+        did = await start("run", size, which, x, m, n, { block: threads, trace: { ...full, order: size > limits.here ? 2 ** 22 : full.order } });
+        again = (b, warp, first) => start("run", inBlock, which, x, m, n,
+          { block: threads, judged: false, sanitize: false, blocks: [b, b + 1], trace: { block: b, warp, first, steps: 2 * WINDOW, order: inBlock > limits.here ? 2 ** 22 : full.order } });
+      } else {
+        const which = { ...d, index: cut?.index ?? d.index };
+        did = await start("runPlanted", 1, which, { trace: full });
+        again = (b, warp, first) => start("runPlanted", 1, which, { trace: { ...full, block: b, warp, first } });
+      }
+      if (!rest()) return;
+      show(did, k, d, cut, again);
+      host.dataset.state = "ready";
+      host.dataset.ms = did.ms.toFixed(2);
+      Lab.last = did;
+    } catch (error) {
+      if (!rest()) return;
+      status.replaceChildren(el("p", { className: "lab-note" }, `${error.message}.`));
+      detail.replaceChildren();
+      host.dataset.state = "refused";
+    } finally {
+      clearInterval(ticking);
+      if (rest()) halt.hidden = true;
+    }
+  }
+
+  function show(did, k, d, cut, again) {
+    const said = [], unwritten = k ? did.unwritten.at(-1) : 0, right = !did.verdict || did.verdict.ok;
+    const happened = did.faults[0]?.kind ?? (k && (!right || unwritten) ? WRONG : NOTHING), chosen = guess.querySelector("input:checked")?.value;
+    if (cut) said.push(`Without line ${cut.line} of ${cut.file}${cut.instead ? ` (now “${cut.instead}”)` : ""}: ${happened}.`);
+    if (!guess.hidden && chosen) said.push(chosen === happened || did.faults.some((f) => f.kind === chosen) ? `You said so: ${chosen}.` : `You said: ${chosen}. It is: ${happened}.`);
+    if (k) {
+      const v = did.verdict, [r, c] = [Math.floor(v.at / did.cols), v.at % did.cols];
+      said.push(right ? `${count(did.rows * did.cols)} results are right; the largest error is ${v.worst.toFixed(2)} of what rounding may cost.`
+        : `Wrong: y[${r}, ${c}] is ${Number(v.got.toPrecision(6))} and must be ${Number(v.want[v.at].toPrecision(6))}.`);
+    }
+    if (unwritten) said.push(`${count(unwritten)} elements were never written.`);
+    if (!cut && !did.faults.length) said.push("No fault: every access in bounds, no race.");
+    said.push(did.ms < 1 ? "Under 1 ms." : `${count(Math.round(did.ms))} ms.`);
+    const place = (f) => el("li", {}, f.text, el("br"), el("code", {}, (info.texts[f.file] ?? "").split("\n")[f.line - 1]?.trim() ?? ""));
+    status.replaceChildren(el("p", { className: "lab-note" }, said.join(" ")), ...(did.faults.length ? [el("ul", { className: "lab-faults" }, ...did.faults.map(place))] : []));
+    if (did.faults.length && !listing.host.hidden) listing.show(did.faults[0].file, did.faults[0].line, cut ?? null, rangeOf());
+    if (k) pad.show(did.x.subarray(0, did.cols), did.y.subarray(0, did.cols), did.verdict.want.subarray(0, did.cols), did.cols <= Lab.plot.most && did.rows * did.cols <= limits.here);
+
+    const open = new Map([...detail.querySelectorAll("details")].map((part) => [part.dataset.part, part.open]));
+    const part = (name, title, first, make) => { // what a closed part holds is made when it is opened
+      const box = el("details", { className: "lab-part", open: open.get(name) ?? first }, el("summary", {}, title)), fill = () => box.open && box.children.length < 2 && box.append(make());
+      box.dataset.part = name;
+      box.ontoggle = fill;
+      fill();
+      return box;
+    };
+    const warps = Math.ceil((k ? did.block : d.block) / 32), blocks = k ? did.grid : d.grid;
+    detail.replaceChildren(
+      part("counts", k ? "Counts, beside the closed forms for this input" : "Counts", true, () => counts(did, k, cut)),
+      ...(k ? [part("y", "Results, beside the exact answer", false, () => results(did))] : []),
+      part("lines", "Line by line: sectors of a request, warps that split", false, () => perLine(did)),
+      part("steps", "Step through a warp", host.dataset.open === "steps", () => Lab.stepper(did, { art, info, file: fileOf(), range: rangeOf(), gone: cut ?? null, blocks, warps, retrace: again, kept })));
+  }
+  const table = (heads, body, texts = 1) => { // the first `texts` columns are words, the others numbers
+    const box = el("div", { className: "lab-scroll", tabIndex: 0 });
+    box.setAttribute("role", "region");
+    box.setAttribute("aria-label", `Table: ${heads.join(", ")}`);
+    const num = (i) => i >= texts ? ' class="num"' : "";
+    box.innerHTML = `<table class="lab-table"><thead><tr>${heads.map((h, i) => `<th scope="col"${num(i)}>${h}</th>`).join("")}</tr></thead><tbody>${
+      body.map(([first, ...rest]) => `<tr><th scope="row">${first}</th>${rest.map((c, i) => `<td${num(i + 1)}>${c}</td>`).join("")}</tr>`).join("")}</tbody></table>`;
+    return box;
+  };
+  function results(did) {
+    const { error, want, worst, at } = did.verdict, pick = el("input", { type: "number", min: 0, max: did.rows - 1, step: 1, value: worst > 1 ? Math.floor(at / did.cols) : 0 }), hold = el("div");
+    const fill = () => {
+      const r = Math.min(Math.max(Math.trunc(Number(pick.value)) || 0, 0), did.rows - 1), from = r * did.cols;
+      hold.replaceChildren(table(["column", "x", "y", "exact", "error, of what is allowed"], Array.from({ length: Math.min(did.cols, 64) }, (_, i) => [i, brief(did.x[from + i]), did.y[from + i].toPrecision(7), want[from + i].toPrecision(10),
+        Number.isNaN(want[from + i]) && !error[from + i] ? "–" : Number.isFinite(error[from + i]) && error[from + i] < 1e4 ? error[from + i].toFixed(2) : "far more"])));
+    };
+    pick.onchange = fill;
+    fill();
+    const field = labelled(`Row (0–${did.rows - 1})`, pick);
+    field.hidden = did.rows === 1;
+    return el("div", {}, field, el("p", { className: "lab-hint" }, `Allowed is what float32 must lose: ${info.roundings.operation} roundings, as many more as x lies below the maximum, and ${info.roundings.sum}·√N for the sum (N of a thread where that is more). 1 is the limit.${did.cols > 64 ? " The first 64 columns." : ""}`), hold);
+  }
+  function counts(did, k, cut) {
+    const body = Object.entries(info.words).filter(([field]) => did.counters[field] || did.derived?.[field]).map(([field, name]) => {
+      const said = did.derived?.[field] ?? 0, same = did.counters[field] === said;
+      return [safe(name), count(did.counters[field]), ...(k ? [count(said), same ? "yes" : '<strong class="lab-off">no</strong>', `<span class="lab-formula">${safe(closedForm(k, field)) || "0"}</span>`] : [])];
+    });
+    if (!k) return table(["count", "counted"], body);
+    const used = JSON.stringify(k.phases), symbols = Object.entries(Lab.symbolsOf(k, did.x, did.rows, did.cols, did.block)).filter(([name]) => used.includes(`"${name}"`));
+    const meaning = { M: "rows", N: "columns", B: "threads of a block", W: "lanes of a warp", E: "bytes of an element", R: "rises of the running maximum", R_T: "rises, over all threads", D: "warp steps in which lanes disagree" };
+    const note = `${cut ? "The closed forms are those of the whole kernel. " : ""}On this input ${symbols.map(([name, value]) => `${name} = ${count(value)} (${meaning[name]})`).join(", ")}. ${/"[SV]"/.test(used) ? ` ${/"S"/.test(used) ? "S" : "V"}(M, N) are the sectors of one pass, a ${/"S"/.test(used) ? "thread" : "warp"} to a row.` : ""}`;
+    return el("div", {}, table(["count", "counted", "derived", "same", "closed form"], body), el("p", { className: "lab-hint" }, note));
+  }
+  function perLine(did) {
+    const source = (s) => safe((info.texts[s.file] ?? "").split("\n")[s.line - 1]?.split("//")[0].trim() ?? "");
+    const box = table(["line", "what", "requests", "sectors of a request", "warps that split", "source"], did.sites.map((s) => [`${safe(s.file)}:${s.line}`,
+      s.op === "branch" ? "branch" : `${s.op}, ${s.space}`, s.op === "branch" ? "–" : count(s.requests), s.op === "branch" || !s.sectors ? "–" : count(s.sectors / s.requests), s.op === "branch" ? `${count(s.diverged)} of ${count(s.requests)}` : "–", `<code>${source(s)}</code>`]), 2);
+    for (const cell of box.querySelectorAll(":is(td, th):last-child")) cell.className = ""; // words again
+    return box;
+  }
+
+  const clear = () => {
+    stop("another run was asked for");
+    ++turn;
+    halt.hidden = true;
+    host.dataset.state = "waiting";
+    status.replaceChildren();
+    detail.replaceChildren();
+    if (!kernelOf()) return;
+    try {
+      const [x, , n] = matrix();
+      pad.show(x.subarray(0, n), null, null, n <= Lab.plot.most);
+    } catch { /* said when it is run */ }
+  };
+  const changed = () => (arrange(), guess.hidden ? run() : clear()); // who has to predict runs it by hand
+  const prepare = () => { // a cut's own input: where its loss shows
+    const cut = cutOf();
+    if (!cut?.shape) return;
+    if (cut.row) [scores.value, row.value, rows.value] = [TYPED, cut.row, 1];
+    else [scores.value, rows.value, cols.value] = ["normal", ...cut.shape];
+  };
+  form.onsubmit = (event) => (event.preventDefault(), run());
+  halt.onclick = () => stop("stopped");
+  whole.onclick = () => (gone.value = "", changed(), kernel.focus());
+  kernel.onchange = () => (offer(), changed());
+  gone.onchange = () => (prepare(), changed());
+  for (const input of [scores, rows, cols, block]) input.onchange = changed;
+  row.oninput = changed;
+  offer();
+  if (given.cut) gone.value = given.cut;
+  arrange();
+  const still = [...host.childNodes];
+  host.replaceChildren(form, pad.host, status, detail);
+  try {
+    if (guess.hidden) await run();
+    else clear();
+  } catch (error) {
+    host.replaceChildren(...still);
+    throw error;
+  }
+};
+})();

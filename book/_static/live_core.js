@@ -1,0 +1,311 @@
+/* The kernels in the page: a driver for the WebAssembly module, without a page.
+ *
+ * It unpacks the module, launches kernels, reads the records that the emulator's headers lay out (the same ones that
+ * softmax_lab/emulator/report.py and trace.py read), evaluates closed forms and judges results as reference.py does. It is
+ * one function, so that a worker can be made from its text; Node tests it.
+ */
+(() => {
+"use strict";
+
+function core() {
+  const INPUT_MAGIC = 0x31756d652d787866n, PAGE = 4096, MOST_ARGUMENTS = 32, HEAD = 22, LOWEST = -3.4028234663852886e38;
+  const NO_BUFFER = 2 ** 32 - 1, ANOTHER_BLOCK = 2 ** 32 - 2, VARIABLES = 2 ** 30, GLOBAL = 1, SHARED = 2;
+  const f64 = new Float64Array(1), f32 = new Float32Array(1);
+
+  /** The module file's text: base64 of gzip of a length, a description in JSON, and the WebAssembly. */
+  async function unpack(base64) {
+    const packed = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+    const size = new DataView(bytes.buffer).getUint32(0, true);
+    const info = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size)));
+    return { info, module: await WebAssembly.compile(bytes.subarray(4 + size)) };
+  }
+
+  /** A machine for the kernels of an unpacked module: `launch` runs one and says what it did. */
+  function machine({ info, module }) {
+    let exports = null, text = "";
+    const fresh = () => {
+      const wasi = new Proxy({
+        fd_write(file, vectors, count, written) {
+          const view = new DataView(exports.memory.buffer);
+          let total = 0;
+          for (let i = 0; i < count; i++) {
+            const at = view.getUint32(vectors + 8 * i, true), size = view.getUint32(vectors + 8 * i + 4, true);
+            text += new TextDecoder().decode(new Uint8Array(exports.memory.buffer, at, size));
+            total += size;
+          }
+          view.setUint32(written, total, true);
+          return 0;
+        },
+      }, { get: (own, name) => own[name] ?? (() => 8) });
+      exports = new WebAssembly.Instance(module, { wasi_snapshot_preview1: wasi }).exports;
+      exports._initialize?.();
+    };
+    const place = (site) => {
+      const [file, line] = info.sites[site] ?? [-1, 0];
+      return file < 0 ? ["?", 0] : [info.files[file], line];
+    };
+
+    /** `args` are Float32Arrays (inputs), {out: elements} and integers, in the kernel's order. `trace` is {block, warp, first,
+     * steps, order}: of that warp's steps, `steps` from number `first` on are kept, and the kinds of the first `order`.
+     * `blocks` runs only those from the first up to the last. */
+    function launch(kernel, grid, block, args, { shared = 0, group = 1, sanitize = true, trace = null, blocks = [0, Number.MAX_SAFE_INTEGER] } = {}) {
+      if (!exports) fresh();
+      text = "";
+      let at = PAGE * Math.ceil(8 * (HEAD + 5 * MOST_ARGUMENTS) / PAGE);
+      const arrays = [], records = args.map((argument) => {
+        if (typeof argument === "number") return [0, 8, argument, 0, 0];
+        const bytes = 4 * (argument.out ?? argument.length), given = argument.out === undefined, here = at;
+        arrays.push({ at: here, bytes, data: given ? argument : null });
+        at += PAGE * Math.ceil((bytes + 1) / PAGE);
+        return [1, bytes, here, 4, given ? 1 : 0];
+      });
+      const room = exports.emu_page_room(at);
+      const words = new BigInt64Array(exports.memory.buffer, room, HEAD + 5 * MOST_ARGUMENTS);
+      const { block: of = -1, warp = 0, first = 0, steps = 0, order = 0 } = trace ?? {};
+      const big = [...grid, ...block, shared, group, 1, sanitize ? 1 : 0, of, warp, first, steps, order, ...blocks, records.length, ...records.flat()];
+      words.set([INPUT_MAGIC, 0n, 0n, BigInt(kernel), ...big.map(BigInt)]);
+      for (const { at: here, bytes, data } of arrays) {
+        if (data) new Float32Array(exports.memory.buffer, room + here, bytes / 4).set(data);
+        else new Uint8Array(exports.memory.buffer, room + here, bytes).fill(255);
+      }
+      let answer;
+      const start = performance.now();
+      try {
+        answer = exports.emu_page_run();
+      } catch (trap) {
+        const why = crash(trap);
+        exports = null;
+        throw why;
+      }
+      const ms = performance.now() - start;
+      return results(answer, info.parameters[kernel], args, arrays, ms);
+    }
+
+    function crash(trap) {
+      const [trouble, inside, bx, by, bz, tx, ty, tz] = new Uint32Array(exports.memory.buffer, exports.emu_page_crash(), 8);
+      const what = ["invalid operation", "out of memory", "stack overflow: a thread has 6 kB here for its local arrays and calls"];
+      const where = inside ? ` in block (${bx},${by},${bz}), thread (${tx},${ty},${tz})` : "";
+      return new Error(`${what[trouble]}${where}${trouble ? "" : ` (${trap.message})`}`);
+    }
+
+    function results(at, parameters, args, arrays, ms) {
+      const memory = exports.memory.buffer, view = new DataView(memory);
+      const u64 = (where) => Number(view.getBigUint64(where, true));
+      if (u64(at) === 1) throw new RangeError("no such launch: a block has 1 to 1024 threads and at most 232448 bytes of shared memory");
+      const table = (k, read) => {
+        const where = at + 16 + 24 * k, count = u64(where), each = u64(where + 8), data = u64(where + 16);
+        return Array.from({ length: count }, (_, i) => read(data + each * i));
+      };
+      const numbers = (names) => (where) => Object.fromEntries(names.map((name, i) => [name, u64(where + 8 * i)]));
+      const totals = table(0, u64), unwritten = table(1, u64);
+      const site = numbers(["site", "space", "write", "size", "requests", "lanes", "sectors", "useful_bytes", "wavefronts", "taken"]);
+      const inOrder = arrays.map((_, k) => k), names = args.map((a, i) => [a, i]).filter(([a]) => typeof a !== "number")
+        .map(([, i]) => parameters[i] ?? `argument ${i}`);
+      const named = (buffer) => names[buffer] ?? info.variables[buffer - VARIABLES] ?? "dynamic shared memory";
+      const fault = (where) => {
+        const row = numbers(["kind", "site", "count", "size", "write", "buffer", "other"])(where);
+        const offset = Number(view.getBigInt64(where + 56, true)), triple = (o) => [0, 8, 16].map((i) => u64(where + o + i));
+        const [file, line] = place(row.site), kind = info.kinds[row.kind];
+        return say({ kind, file, line, block: triple(64), thread: triple(88), write: !!row.write, size: row.size, count: row.count,
+          detail: detail(kind, offset, row, row.buffer === NO_BUFFER ? "" : named(row.buffer)) });
+      };
+      const PARTS = 8, where = u64(at + 16 + 24 * PARTS), out = new BigUint64Array(memory, at + 24 + 24 * PARTS, where);
+      return {
+        ms, aborted: u64(at) === 2, printed: text,
+        counters: Object.fromEntries(info.counters.map((name, i) => [name, totals[i]])),
+        unwritten: inOrder.map((k) => unwritten[k]),
+        outputs: arrays.map((a, k) => a.data ? null : new Float32Array(memory.slice(Number(out[k]), Number(out[k]) + a.bytes)))
+          .filter(Boolean),
+        sites: merged([
+          ...table(2, site).map((s) => ({ ...s, op: s.write ? "store" : "load", space: s.space === SHARED ? "shared" : "global", place: place(s.site), taken: 0, diverged: 0 })),
+          ...table(3, site).map((s) => ({ ...s, op: "branch", space: "", size: 0, taken: s.taken, diverged: s.wavefronts, wavefronts: 0,
+            place: [info.files[s.site >> 20], s.site & 0xfffff] })),
+        ]),
+        faults: table(4, fault),
+        steps: table(5, (p) => step(view, p, named)),
+        order: new Uint8Array(memory.slice(u64(at + 16 + 24 * 6 + 16), u64(at + 16 + 24 * 6 + 16) + u64(at + 16 + 24 * 6))),
+        traced: table(7, u64)[0],
+      };
+    }
+
+    function merged(sites) {
+      const found = new Map();
+      for (const { op, space, size, place: [file, line], requests, lanes, sectors, useful_bytes, wavefronts, taken, diverged } of sites) {
+        const key = [file, line, op, space, size].join();
+        const sums = { requests, lanes, sectors, useful_bytes, wavefronts, taken, diverged };
+        const before = found.get(key);
+        if (before) for (const name in sums) before[name] += sums[name];
+        else found.set(key, { op, file, line, space, size, ...sums });
+      }
+      const text = (s) => [s.op, s.space].join();
+      return [...found.values()].sort((a, b) => info.files.indexOf(a.file) - info.files.indexOf(b.file) || a.line - b.line
+        || (text(a) < text(b) ? -1 : text(a) > text(b)) || a.size - b.size);
+    }
+
+    function step(view, p, named) {
+      const [op, space, type, size, mask, site, buffer, sectors, wavefronts, argument] = Array.from({ length: 10 }, (_, i) => view.getUint32(p + 4 * i, true));
+      const name = info.ops[op], moves = name !== "barrier" && name !== "warp barrier", [file, line] = place(site);
+      const active = Array.from({ length: 32 }, (_, lane) => moves && !!(mask >>> lane & 1));
+      const values = (from) => active.map((on, lane) => on ? value(view, p + from + 16 * lane, type, Math.min(size, 16)) : null);
+      return { op: name, file, line, mask, space: { [GLOBAL]: "global", [SHARED]: "shared" }[space] ?? "", size, sectors, wavefronts, argument,
+        array: ["load", "store", "atomic"].includes(name) ? named(buffer) : "",
+        address: active.map((on, lane) => on ? Number(view.getBigInt64(p + 40 + 8 * lane, true)) : null),
+        before: values(296), after: values(808) };
+    }
+    return { info, launch };
+  }
+
+  // How a value is read, in the order of `Type` in the emulator's state.h.
+  const KINDS = [
+    [4, (v, p) => v.getUint32(p, true)], [2, (v, p) => half(v.getUint16(p, true))],
+    [2, (v, p) => { const w = new DataView(new ArrayBuffer(4)); w.setUint16(2, v.getUint16(p, true), true); return w.getFloat32(0, true); }],
+    [4, (v, p) => v.getFloat32(p, true)], [8, (v, p) => v.getFloat64(p, true)], [4, (v, p) => v.getInt32(p, true)],
+  ];
+  function half(bits) {
+    const sign = bits >> 15 ? -1 : 1, exponent = bits >> 10 & 31, fraction = bits & 1023;
+    if (exponent === 31) return fraction ? NaN : sign * Infinity;
+    return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -24 * fraction);
+  }
+  function value(view, p, type, size) {
+    let [each, read] = KINDS[type];
+    if (size % each) [each, read] = [1, (v, q) => v.getUint8(q)];
+    const all = Array.from({ length: size / each }, (_, i) => read(view, p + each * i));
+    return all.length === 1 ? all[0] : all;
+  }
+
+  /** A fault with the sentence that report.py makes of it. */
+  function say(f) {
+    const access = f.size ? ` (${f.write ? "write" : "read"} of ${f.size} bytes)` : "", triple = (t) => `(${t.join(",")})`;
+    f.text = `${f.kind}${access} at ${f.file}:${f.line}, block ${triple(f.block)}, thread ${triple(f.thread)}`
+      + (f.detail ? `; ${f.detail}` : "") + (f.count > 1 ? `, ${f.count} times` : "");
+    return f;
+  }
+  function detail(kind, offset, { other, buffer, size }, where) {
+    switch (kind) {
+      case "out of bounds":
+        if (buffer === NO_BUFFER) return "there is no buffer";
+        if (offset < 0) return `${-offset} bytes before the start of ${where}`;
+      // falls through
+      case "shared out of bounds": return `${Math.max(offset, 0)} bytes after the end of ${where}`;
+      case "misaligned": return `byte ${offset} of ${where} is not a multiple of ${size}`;
+      case "shared race": case "global race":
+        return `byte ${offset} of ${where}, against ${other === ANOTHER_BLOCK ? "another block" : `thread ${other} of the block`}, with no barrier between`;
+      case "shared uninitialised": case "global uninitialised": return `byte ${offset} of ${where}`;
+      case "barrier after exit": return `${other} threads had returned`;
+      case "deadlock": return `it waits for the lanes of mask 0x${other.toString(16).padStart(8, "0")}, which cannot all come`;
+      case "mask names an absent lane": case "shuffle from an inactive lane": return `lane ${other}`;
+    }
+    return "";
+  }
+
+  // ---- closed forms: formulas arrive as trees, ["*", "M", "N"], so that no text has to be evaluated ----
+  const SECTOR = 32, WARP = 32, up = (a, b) => Math.ceil(a / b);
+  const FUNCTIONS = {
+    "+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b, "%": (a, b) => a % b,
+    ceil: up, min: Math.min, lg: (a) => 31 - Math.clz32(a),
+    S(rows, cols) {
+      const pitch = 4 * cols;
+      if (pitch >= SECTOR) return rows * cols;
+      const warp = (lanes) => {
+        let n = 0;
+        for (let i = 0; lanes && i < cols; i++) n += Math.floor(((lanes - 1) * pitch + 4 * i) / SECTOR) - Math.floor(4 * i / SECTOR) + 1;
+        return n;
+      };
+      return Math.floor(rows / WARP) * warp(WARP) + warp(rows % WARP);
+    },
+    V(rows, cols) {
+      const full = Math.floor(cols / WARP), tail = cols % WARP;
+      let total = 0;
+      for (let first = 0; first < Math.min(rows, SECTOR); first++) {
+        const phase = first * cols * 4 % SECTOR;
+        total += up(rows - first, SECTOR) * (full * up(phase + 4 * WARP, SECTOR) + (tail ? up(phase + 4 * tail, SECTOR) : 0));
+      }
+      return total;
+    },
+  };
+  function evaluate(tree, symbols) {
+    if (typeof tree === "number") return tree;
+    if (typeof tree === "string") return symbols[tree];
+    const [name, ...rest] = tree;
+    return FUNCTIONS[name] ? FUNCTIONS[name](...rest.map((each) => evaluate(each, symbols))) : NaN;
+  }
+  /** R (rises of a running maximum) and D (warp steps whose lanes disagree on a rise) of a matrix. */
+  function rises(x, rows, cols, threads) {
+    const steps = up(cols, threads), seen = new Map();
+    let count = 0;
+    for (let row = 0; row < rows; row++)
+      for (let t = 0; t < Math.min(threads, cols); t++)
+        for (let i = t, k = 0, top = LOWEST; i < cols; i += threads, k++) {
+          const v = x[row * cols + i], rose = v > top, key = Math.floor((row * threads + t) / WARP) * steps + k;
+          if (rose) top = v, count++;
+          seen.set(key, seen.get(key) | (rose ? 1 : 2));
+        }
+    let split = 0;
+    for (const both of seen.values()) split += both === 3;
+    return { count, split };
+  }
+  /** What the symbols of the formulas stand for on this matrix. */
+  function symbolsOf(kernel, x, rows, cols, block) {
+    const one = rises(x, rows, cols, 1), mine = kernel.threads === 1 ? one : rises(x, rows, cols, kernel.threads);
+    return { M: rows, N: cols, B: block, W: WARP, E: 4, R: one.count, R_T: mine.count, D: mine.split };
+  }
+  /** Every count of a kernel in closed form on this matrix: field → number. */
+  function derive(kernel, x, rows, cols, block) {
+    const symbols = symbolsOf(kernel, x, rows, cols, block), out = {};
+    for (const [, formulas] of kernel.phases)
+      for (const field in formulas) out[field] = (out[field] ?? 0) + evaluate(formulas[field], symbols);
+    return out;
+  }
+
+  // ---- softmax in double precision, and how far from it a float32 result may be (reference.py: compare) ----
+  function softmax(x, rows, cols) {
+    const y = new Float64Array(rows * cols);
+    for (let r = 0; r < rows; r++) {
+      let top = -Infinity, sum = 0;
+      const row = x.subarray(r * cols, (r + 1) * cols);
+      for (const v of row) top = Number.isNaN(v) || Number.isNaN(top) ? NaN : Math.max(top, v);
+      row.forEach((v, i) => sum += y[r * cols + i] = Math.exp(v - top));
+      for (let i = 0; i < cols; i++) y[r * cols + i] /= sum;
+    }
+    return y;
+  }
+  /** `terms`, where given, are the roundings of one thread's sum, allowed instead of the random walk's (reference.compare). */
+  function judge(y, x, rows, cols, { unit, operation, sum, least }, terms = null) {
+    const want = softmax(x, rows, cols), error = new Float64Array(rows * cols);
+    let worst = 0, at = 0;
+    for (let r = 0; r < rows; r++) {
+      let top = -Infinity;
+      for (let i = r * cols; i < (r + 1) * cols; i++) top = Math.max(top, x[i]);
+      for (let i = r * cols; i < (r + 1) * cols; i++) {
+        const depth = Math.abs(x[i] - top), units = operation + (Number.isFinite(depth) ? depth : 0) + (terms ?? sum * Math.sqrt(cols));
+        const nan = [want[i], y[i]].map(Number.isNaN);
+        error[i] = nan[0] && nan[1] ? 0 : nan[0] || nan[1] ? Infinity : Math.abs(y[i] - want[i]) / (want[i] * unit * units + least);
+        if (error[i] > worst) worst = error[i], at = i;
+      }
+    }
+    return { ok: worst <= 1, worst, at, got: y[at], want, error };
+  }
+
+  /** Runs one kernel on a matrix of scores: what it did, what the formulas say, and whether y is right. */
+  function run(machine, kernel, x, rows, cols, { block = kernel.block, judged = true, ...how } = {}) {
+    const grid = up(rows, block / kernel.threads), given = { x, y: { out: rows * cols }, rows, cols };
+    const did = machine.launch(kernel.index, [grid, 1, 1], [block, 1, 1], kernel.arguments.map((name) => given[name]), how);
+    if (!judged) return did;
+    // A long row of like terms rounds one way again and again: allow the certain bound where it is the larger one.
+    const { roundings } = machine.info, each = up(cols, kernel.threads), terms = each > roundings.sum * Math.sqrt(cols) ? each : null;
+    return { ...did, grid, block, rows, cols, x, y: did.outputs[0], derived: derive(kernel, x, rows, cols, block), verdict: judge(did.outputs[0], x, rows, cols, roundings, terms) };
+  }
+  /** One planted defect or its repaired twin, on 1, 2, 3, … */
+  function runPlanted(machine, { index, grid, block, shared, group }, how) {
+    return machine.launch(index, [grid, 1, 1], [block, 1, 1], [Float32Array.from({ length: 128 }, (_, i) => i + 1), { out: 128 }, 128], { shared, group, ...how });
+  }
+  return { unpack, machine, evaluate, symbolsOf, derive, judge, softmax, run, runPlanted };
+}
+
+const Lab = globalThis.SoftmaxLab ??= {};
+if (Lab.core) return;
+Lab.core = core;
+Object.assign(Lab, core());
+})();

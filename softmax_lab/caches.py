@@ -1,0 +1,77 @@
+"""What the caches kept and what they passed on, as hardware counted it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from softmax_lab.counters import COUNTED
+from softmax_lab.facts import ITEMSIZE, SECTOR
+from softmax_lab.ledger import Ledger
+from softmax_lab.prose import Sentence, Table, say
+from softmax_lab.records import Measured
+from softmax_lab.runs import provenance, shape
+from softmax_lab.units import MISSING, number, percent
+
+HIT_RATE = "l1tex__t_sector_hit_rate.pct"
+FOR_L1 = {
+    "read": "lts__t_sectors_srcunit_tex_op_read.sum",
+    "write": "lts__t_sectors_srcunit_tex_op_write.sum",
+}
+AT_L2 = {"read": "lts__t_sectors_op_read.sum", "write": "lts__t_sectors_op_write.sum"}
+FROM_DRAM = "dram__bytes_read.sum"
+
+
+def hits(book: Ledger) -> Sentence:
+    """What of the bytes at L1 came from L2, and what of them went on to it."""
+    seen = book.measured.counters if book.measured else {}
+    needed = (*COUNTED["load_sectors"], *COUNTED["store_sectors"], *FOR_L1.values(), HIT_RATE)
+    if not all(name in seen for name in needed):
+        return say(f"What L1 kept: {MISSING}.")
+    loads, stores, fetched, sent = (SECTOR * seen[name] for name in needed[:4])
+    return say(
+        "Of the {loads:B} that loads move at L1, {fetched:B} came from L2, {times:×} the matrix; "
+        "for the other {kept:%} L1 had the sector already. Of the {stores:B} that stores move, "
+        "{sent:B} went on to L2. The profiler's hit rate of L1, {rate:%}, is of loads and stores "
+        "together.",
+        loads=loads,
+        fetched=fetched,
+        times=fetched / (ITEMSIZE[book.measured.dtype] * book.rows * book.cols),
+        kept=1 - fetched / loads,
+        stores=stores,
+        sent=sent,
+        rate=seen[HIT_RATE] / 100,
+    )
+
+
+def beyond_l1(runs: Sequence[Measured | None]) -> Table | Sentence:
+    """What L2 counts beyond the traffic for L1: of writes as a share of what L1 sent, of reads as a
+    share of what DRAM gave."""
+    rows = []
+    for run in filter(None, runs):
+        if (parts := _beyond(run.counters)) is None:
+            continue
+        *moved, writes, reads = parts
+        bytes_moved = (number(SECTOR * sectors / 1e6) for sectors in moved)
+        name = f"`{run.kernel}`, {shape(run.rows, run.cols)}"
+        rows.append((name, *bytes_moved, percent(writes), percent(reads)))
+    if not rows:
+        return say(f"What L2 moves beyond the traffic for L1: {MISSING}.")
+    heads = ("kernel", "L2 [MB]", "for L1 [MB]", "writes beyond", "reads beyond")
+    note = (
+        "Beyond: sectors that L2 counts and L1 did not ask for or send. Writes as a share of what "
+        f"L1 sent, reads as a share of what DRAM gave. {provenance(*runs, of=('counters',))}"
+    )
+    return Table(heads, tuple(rows), frozenset({1, 2, 3, 4}), note=note)
+
+
+def _beyond(seen: Mapping[str, float]) -> tuple[float, float, float, float] | None:
+    """Sectors at L2, those of them for L1, and the shares of writes and of reads beyond."""
+    if not all(name in seen for name in (*FOR_L1.values(), *AT_L2.values(), FROM_DRAM)):
+        return None
+    extra = {way: seen[AT_L2[way]] - seen[FOR_L1[way]] for way in AT_L2}
+    return (
+        sum(seen[name] for name in AT_L2.values()),
+        sum(seen[name] for name in FOR_L1.values()),
+        extra["write"] / seen[FOR_L1["write"]],
+        extra["read"] * SECTOR / seen[FROM_DRAM],
+    )

@@ -1,0 +1,146 @@
+"""How fast it can be at best: what copies of all sizes took, and the bound that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from softmax_lab import roofline
+from softmax_lab.facts import GPUS, Gpu
+from softmax_lab.ledger import Ledger
+from softmax_lab.plots import REFERENCE_GPU
+from softmax_lab.prose import Sentence, Table, say
+from softmax_lab.records import Measured
+from softmax_lab.registry import COPY
+from softmax_lab.roofline import rate
+from softmax_lab.runs import provenance, shape
+from softmax_lab.units import MISSING, number, percent, scaled
+
+
+def once(run: Measured) -> int:
+    """One read and one write of a run's matrix [B]: what a copy moves, and softmax must."""
+    return COPY.family.once(run.rows, run.cols, run.dtype)
+
+
+def sheet_of(run: Measured | None) -> Gpu:
+    """The data sheet of a run's GPU, or of the reference."""
+    return GPUS.get(run.gpu if run else REFERENCE_GPU, GPUS[REFERENCE_GPU])
+
+
+def copies(runs: Sequence[Measured | None]) -> list[Measured]:
+    """The runs beside which a copy was timed, by the bytes that it moves."""
+    return sorted((run for run in runs if run is not None and run.copy_seconds), key=once)
+
+
+def line(runs: Sequence[Measured | None]) -> roofline.Line | None:
+    """The line through the smallest and the largest copy, or None where no two are recorded."""
+    timed = copies(runs)
+    if len(timed) < 2 or once(timed[0]) == once(timed[-1]):
+        return None
+    return roofline.line(*((once(run), run.copy_seconds) for run in (timed[0], timed[-1])))
+
+
+def two_numbers(runs: Sequence[Measured | None]) -> Sentence:
+    """What the smallest and the largest copy say of all the others."""
+    timed, fit = copies(runs), line(runs)
+    if fit is None:
+        return say("Copies of many sizes: not measured yet.")
+    between = timed[1:-1]
+    off = [abs(fit.time(once(run)) / run.copy_seconds - 1) for run in between] or [0.0]
+    return say(
+        r"The smallest copy ({small:B}, {soon:s}) and the largest ({large:B}, {late:s}) make "
+        r"\(t_0\) = **{start:s}** and \(b\) = **{b:B/s}**. The other {n} copies are within {off:%} "
+        r"of what these two numbers say. Half of \(b\) is reached at \(t_0 b\) = {half:B}.",
+        small=float(once(timed[0])),
+        soon=timed[0].copy_seconds,
+        large=float(once(timed[-1])),
+        late=timed[-1].copy_seconds,
+        start=fit.start,
+        b=fit.bandwidth,
+        n=len(between),
+        off=max(off),
+        half=fit.half,
+    )
+
+
+def table(runs: Sequence[Measured | None]) -> Table | Sentence:
+    """Least time of a softmax by shape [µs]: by data sheet, by the line, and a copy as timed."""
+    timed, fit = copies(runs), line(runs)
+    if fit is None:
+        return say("The least time of a softmax, by a measured copy: not measured yet.")
+    sheet = sheet_of(timed[0])
+    rows = []
+    for run in timed:
+        moved = once(run)
+        least = roofline.floor_time(moved, sheet.dram_bytes_per_s)
+        times = (number(1e6 * t) for t in (least, fit.time(moved), run.copy_seconds))
+        size = scaled(float(moved), "B")
+        rows.append((shape(run.rows, run.cols), size, *times, percent(least / run.copy_seconds)))
+    heads = (
+        "shape",
+        "bytes",
+        "data sheet [µs]",
+        r"\(t_0 + \text{bytes}/b\) [µs]",
+        "copy [µs]",
+        "sheet / copy",
+    )
+    peak = scaled(sheet.dram_bytes_per_s, "B/s")
+    note = f"Data sheet: {sheet.source}, {peak}. Copy: {provenance(timed[0])}"
+    return Table(heads, tuple(rows), frozenset(range(1, 6)), note=note)
+
+
+def bound(run: Measured | None) -> Sentence:
+    """The least time of a softmax of one matrix: by data sheet, and by the copy of that size."""
+    if run is None or not run.copy_seconds:
+        return say("The least time of a softmax of this matrix: not measured yet.")
+    sheet, moved = sheet_of(run), once(run)
+    return say(
+        "A softmax of {rows} × {cols} reads {half:B} and writes {half:B}. At the data sheet's "
+        "{sheet:B/s} that takes **{least:s}**. A kernel that only copies took **{copy:s}**.",
+        rows=run.rows,
+        cols=run.cols,
+        half=moved / 2,
+        sheet=sheet.dram_bytes_per_s,
+        least=roofline.floor_time(moved, sheet.dram_bytes_per_s),
+        copy=run.copy_seconds,
+    )
+
+
+def arithmetic(rows: int, cols: int, flops_each: float) -> Sentence:
+    """A matrix by arithmetic alone, at so many FLOPs an element, against its bytes; data sheet."""
+    sheet = sheet_of(None)
+    moved = COPY.family.once(rows, cols)
+    work = roofline.floor_time(0, 1, flops_each * rows * cols, sheet.fp32_flops_per_s)
+    moving = roofline.floor_time(moved, sheet.dram_bytes_per_s)
+    return say(
+        "At {n} FLOPs an element the arithmetic of {rows} × {cols} takes {work:s} at the data "
+        "sheet's {peak:FLOP/s}. That is {share:%} of the {moving:s} that its bytes take.",
+        n=flops_each,
+        rows=rows,
+        cols=cols,
+        work=work,
+        peak=sheet.fp32_flops_per_s,
+        share=work / moving,
+        moving=moving,
+    )
+
+
+def rates(book: Ledger) -> Table | Sentence:
+    """One run of one kernel, and each "bandwidth" [GB/s] that can be made of its one time."""
+    run = book.measured
+    if run is None or not run.seconds:
+        return say("One time, many bandwidths: not measured yet.")
+    moved = {"L1": roofline.moved_bytes(book.executed)["L1"], **roofline.moved_bytes(run.counts)}
+    kinds = {"useful: read once, written once": once(run), "asked for": book.executed.bytes}
+    kinds |= {f"moved at {level}": moved.get(level) for level in roofline.LEVELS}
+    sheet = sheet_of(run).dram_bytes_per_s
+    rows = []
+    for words, size in kinds.items():
+        cells = (MISSING,) * 3
+        if size is not None:
+            speed = rate(size, run.seconds)
+            cells = scaled(float(size), "B"), number(speed / 1e9), percent(speed / sheet)
+        rows.append((words, *cells))
+    heads = ("which bytes", "bytes", "over the time [GB/s]", "of DRAM's data sheet")
+    what = f"`{book.kernel.symbol}` on {shape(book.rows, book.cols)}, {scaled(run.seconds, 's')}"
+    note = f"{what}; {provenance(run)}"
+    return Table(heads, tuple(rows), frozenset({1, 2, 3}), note=note)

@@ -1,0 +1,128 @@
+"""The live bench: one line in a notebook, and a reader without Python runs the kernels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from softmax_lab import emulator, reference, registry
+from softmax_lab.cuts import cuts
+from softmax_lab.findings import WORDS
+from softmax_lab.units import number
+
+SCRIPTS = (
+    *("live_core.js", "live_art.js", "live_inputs.js", "live_steps.js", "live_bench.js"),
+    *("live.js", "kernels.wasm.js"),
+)
+STYLE = "live.css"
+IN_THE_BOOK = "SOFTMAX_LAB_IN_THE_BOOK"
+"""Set where a page of the book is being built: its pages load the scripts themselves."""
+SHOWN = (
+    *("add", "sub", "mul", "div", "exp", "compare", "updates"),
+    *("load_requests", "load_sectors", "store_requests", "store_sectors"),
+    *("shuffles", "branches", "diverged"),
+)
+"""Counts of the picture that stands where no script runs."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A bench as HTML: what it shows without a script, and what a script starts from."""
+
+    kernel: str
+    options: dict[str, str]
+    still: str
+
+    def _repr_html_(self) -> str:
+        data = "".join(f' data-{key}="{escape(value)}"' for key, value in self.options.items())
+        host = f'<div class="lab-bench"{data}>{self.still}</div>'
+        return host if os.environ.get(IN_THE_BOOK) else host + _scripts()
+
+    def __str__(self) -> str:
+        return f"a live bench of {self.kernel}; it shows in a browser"
+
+    __repr__ = __str__
+
+
+def bench(
+    kernel: str = "naive",
+    *,
+    row: Sequence[float] | None = None,
+    rows: int | None = None,
+    cols: int | None = None,
+    cut: str | None = None,
+) -> Bench:
+    """A bench that starts with `kernel` on `row` (or rows × cols normal scores), for readers to
+    change.
+
+    `cut` names a line to take away (`cuts.cuts()`); then the reader predicts before it runs, on
+    what shows the loss unless scores are given. Raises ValueError for an unknown kernel or cut, or
+    a row without numbers.
+    """
+    found = registry.get(kernel)
+    known = {each.name: each.line for each in cuts() if each.kernel is found}
+    if cut is not None and cut not in known:
+        raise ValueError(f"{kernel} can lose {', '.join(known) or 'no line'}, got {cut!r}")
+    if cut is not None and row is None and rows is None and cols is None:
+        row = known[cut].row or None
+        rows, cols = (1, None) if row else known[cut].shape
+    rows, cols = (1 if rows is None else rows), (8 if cols is None else cols)
+    options = {"kernel": found.name, "rows": str(rows), "cols": str(cols)}
+    if row is None:
+        x = reference.inputs("normal", rows, cols)
+    else:
+        x = np.tile(np.asarray(row, dtype=np.float32), (rows, 1))
+        if x.ndim != 2 or not x.size:
+            raise ValueError(f"row is a sequence of numbers, got {row!r}")
+        options["cols"] = str(x.shape[1])
+        options["row"] = " ".join(f"{value:.9g}" for value in x[0])
+    if cut is not None:
+        options["cut"] = cut
+    return Bench(found.name, options, _still(found, x))
+
+
+def _still(kernel: registry.Kernel, x: np.ndarray) -> str:
+    """The same run, made now by the native emulator."""
+    run = emulator.run(kernel, x)
+    counted = [(WORDS[field], getattr(run.counts, field)) for field in SHOWN]
+    body = "".join(
+        f'<tr><th scope="row">{name}</th><td class="num">{number(value)}</td></tr>'
+        for name, value in counted
+        if value
+    )
+    shown = ", ".join(f"{value:.4g}" for value in run.y[0][:8])
+    return (
+        f'<p class="lab-note"><code>{kernel.name}</code>, with every line in place, on '
+        f"{x.shape[0]} × {x.shape[1]} scores, as the emulator ran it when this page was made: "
+        f"y = {shown}"
+        f"{' …' if x.shape[1] > 8 else ''}. With JavaScript, it runs here.</p>"
+        f'<div class="lab-scroll"><table class="lab-table"><thead><tr><th scope="col">count</th>'
+        f'<th scope="col" class="num">counted</th></tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def static_folder() -> Path:
+    """Where the pages' scripts are: in `book/` of a checkout, inside an installed package.
+
+    Raises FileNotFoundError where neither holds them.
+    """
+    package = Path(__file__).resolve().parent
+    folders = (package / "page", package.parent / "book" / "_static")
+    for folder in folders:
+        if all((folder / name).is_file() for name in (*SCRIPTS, STYLE)):
+            return folder
+    raise FileNotFoundError(f"a live bench needs {', '.join(SCRIPTS)} in {folders[1]}: `make live`")
+
+
+def _scripts() -> str:
+    """For JupyterLab, which loads no files of ours: the renderer and the kernels themselves."""
+    folder = static_folder()
+    texts = [(folder / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    style = (folder / STYLE).read_text(encoding="utf-8")
+    scripts = "".join(f"<script>{text}</script>" for text in texts)
+    return f"<style>{style}</style>{scripts}<script>SoftmaxLab.mount();</script>"

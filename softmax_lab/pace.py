@@ -1,0 +1,185 @@
+"""How many multiprocessors work on a matrix, and how long a column of it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from softmax_lab import coalescing, registry
+from softmax_lab.facts import GPUS, ITEMSIZE, WARP
+from softmax_lab.ledger import Ledger
+from softmax_lab.machine import INSTRUCTIONS
+from softmax_lab.plots import REFERENCE_GPU
+from softmax_lab.prose import Sentence, Table, say
+from softmax_lab.records import Measured
+from softmax_lab.registry import COPY
+from softmax_lab.roofline import occupancy, rate
+from softmax_lab.runs import provenance, shape, sm_clock
+from softmax_lab.units import MISSING, number, percent, times
+
+
+def room(book: Ledger) -> Sentence:
+    """How many warps of a kernel a multiprocessor has room for, and how many the launch has."""
+    if book.compiled is None:
+        return say(f"Room for warps: {book.not_compiled or MISSING}.")
+    gpu = GPUS[book.measured.gpu if book.measured and book.measured.gpu in GPUS else REFERENCE_GPU]
+    kernel, made = book.kernel, book.compiled
+    most = occupancy(gpu.compute_capability, kernel.block, made.registers, made.shared_bytes)
+    blocks, _ = kernel.geometry(book.rows)
+    working = min(blocks, gpu.multiprocessors)
+    return say(
+        "A multiprocessor of the {gpu} has room for {warps} warps of this kernel, in {fit} blocks. "
+        "{rows} rows are {blocks} blocks of {threads} threads, and there are {all} "
+        "multiprocessors: {working} of them get a block, {idle} get none.",
+        gpu=gpu.name.removeprefix("NVIDIA "),
+        warps=most.warps,
+        fit=most.blocks,
+        rows=book.rows,
+        blocks=blocks,
+        threads=kernel.block,
+        all=gpu.multiprocessors,
+        working=working,
+        idle=gpu.multiprocessors - working,
+    )
+
+
+def columns(runs: Sequence[Measured | None]) -> Table | Sentence:
+    """How long a column takes at each shape, by the blocks that there are: the fewest first."""
+    timed = [run for run in runs if run is not None and run.seconds]
+    if not timed:
+        return say(f"How long a column takes: {MISSING}.")
+    rows = []
+    for run in sorted(timed, key=lambda run: (run.rows, run.cols)):
+        blocks, gpu = registry.get(run.kernel).geometry(run.rows)[0], GPUS.get(run.gpu)
+        rows.append(
+            (
+                shape(run.rows, run.cols),
+                number(blocks),
+                number(min(blocks, gpu.multiprocessors)) if gpu else "–",
+                number(1e9 * run.seconds / run.cols),
+                percent(run.copy_seconds / run.seconds if run.copy_seconds else None),
+            )
+        )
+    heads = ("shape", "blocks", "multiprocessors with one", "for a column [ns]", "share of copy")
+    note = f"For a column: the time over the row's length. {provenance(*timed)}"
+    return Table(heads, tuple(rows), frozenset(range(1, 5)), note=note)
+
+
+def slower_together(few: Measured | None, many: Measured | None) -> Sentence:
+    """How much longer a column takes when every multiprocessor has several blocks than when it has
+    one at most."""
+    if any(run is None or not run.seconds or run.gpu not in GPUS for run in (few, many)):
+        return say(f"What several blocks on a multiprocessor cost: {MISSING}.")
+    blocks = registry.get(many.kernel).geometry(many.rows)[0] / GPUS[many.gpu].multiprocessors
+    return say(
+        "On {rows} × {cols} there are {blocks} blocks for each multiprocessor, and a column takes "
+        "{slower} as long as on {rows2} × {cols2}, with one block at most.",
+        rows=many.rows,
+        cols=many.cols,
+        blocks=blocks,
+        slower=times((many.seconds / many.cols) / (few.seconds / few.cols)),
+        rows2=few.rows,
+        cols2=few.cols,
+    )
+
+
+def alone(run: Measured | None) -> Sentence:
+    """How long a warp that has a GPU to itself takes for a column, in clocks and instructions.
+
+    Raises ValueError for a run of more than one warp.
+    """
+    if run is None or not run.seconds or (clock := sm_clock(run)) is None:
+        return say(f"How long one warp takes for a column: {MISSING}.")
+    if run.rows * registry.get(run.kernel).threads_per_row > WARP:
+        raise ValueError(f"one warp is at most {WARP} threads with a row, got {run.rows} rows")
+    column, executed = run.seconds / run.cols, run.counters.get(INSTRUCTIONS)
+    words = "On {rows} × {cols} one warp has the whole GPU. It takes {ns:s} for a column, {clocks} "
+    words += "clocks" if executed is None else "clocks, and executes {each} instructions in them"
+    return say(
+        words + ".",
+        rows=run.rows,
+        cols=run.cols,
+        ns=column,
+        clocks=column * clock,
+        each=executed and executed / run.cols,
+    )
+
+
+def start(small: Measured | None, large: Measured | None) -> Sentence:
+    """How much of a small launch's time its bytes could take, at the copy's rate on `large`."""
+    if any(run is None or not run.copy_seconds for run in (small, large)) or not small.seconds:
+        return say(f"What a small launch takes: {MISSING}.")
+    once, of_large = (COPY.family.once(run.rows, run.cols, run.dtype) for run in (small, large))
+    return say(
+        "On {rows} × {cols} the kernel takes {mine:s} and the copy {copy:s}. At the rate that the "
+        "copy reaches on {rows2} × {cols2} the {once:B} would take {bytes:s}.",
+        rows=small.rows,
+        cols=small.cols,
+        mine=small.seconds,
+        copy=small.copy_seconds,
+        rows2=large.rows,
+        cols2=large.cols,
+        once=once,
+        bytes=once / rate(of_large, large.copy_seconds),
+    )
+
+
+def further_columns(runs: Sequence[Measured | None]) -> Table | Sentence:
+    """What each further column costs, from one recorded row length to the next, beside the copy."""
+    timed = [run for run in runs if run is not None and run.seconds and run.copy_seconds]
+    timed.sort(key=lambda run: run.cols)
+    rows = []
+    for before, after in pairwise(timed):
+        more = after.cols - before.cols
+        mine = (after.seconds - before.seconds) / more
+        copys = (after.copy_seconds - before.copy_seconds) / more
+        sectors = len(coalescing.strided(ITEMSIZE[after.dtype] * after.cols).sectors)
+        rows.append(
+            (
+                f"{number(before.cols)} → {number(after.cols)}",
+                number(sectors),
+                number(mine * 1e9),
+                number(copys * 1e9),
+                percent(copys / mine),
+            )
+        )
+    if not rows:
+        return say(f"What a further column costs: {MISSING}.")
+    heads = (
+        *("row length", "sectors of a request"),
+        *("a further column [ns]", "for the copy [ns]", "copy over kernel"),
+    )
+    note = f"{number(timed[0].rows)} rows each. {provenance(*timed)}"
+    return Table(heads, tuple(rows), frozenset(range(1, 5)), note=note)
+
+
+def alignment(runs: Sequence[Measured | None]) -> Table | Sentence:
+    """What is the same and what is not when rows begin at a sector and when they do not, for
+    kernels with a thread on a row."""
+    rows, shown = [], []
+    for run in filter(None, runs):
+        if not run.seconds or INSTRUCTIONS not in run.counters:
+            continue
+        shown.append(run)
+        walks = -(-run.rows // WARP) * run.cols
+        enters = coalescing.share_of_steps_with_a_new_sector(run.cols, ITEMSIZE[run.dtype])
+        rows.append(
+            (
+                f"`{run.kernel}`, {shape(run.rows, run.cols)}",
+                number(run.counters[INSTRUCTIONS] / walks),
+                percent(run.counters["l1tex__t_sector_hit_rate.pct"] / 100),
+                percent(enters),
+                number(1e9 * run.seconds / run.cols),
+            )
+        )
+    if not rows:
+        return say(f"What the position of rows changes: {MISSING}.")
+    heads = (
+        *("kernel", "instructions for a column", "L1 hit rate"),
+        *("steps at which a lane enters a sector", "for a column [ns]"),
+    )
+    note = (
+        "Steps at which a lane enters a sector: of one walk, by the model of addresses. "
+        f"{provenance(*shown, of=('times', 'counters'))}"
+    )
+    return Table(heads, tuple(rows), frozenset(range(1, 5)), note=note)

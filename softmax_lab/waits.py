@@ -1,0 +1,96 @@
+"""What of a GPU was at work while a kernel ran, and what waiting leaves on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from softmax_lab.counters import BUSY, busy
+from softmax_lab.facts import GPUS, ITEMSIZE, MULTIPROCESSORS
+from softmax_lab.ledger import Ledger
+from softmax_lab.machine import INSTRUCTIONS
+from softmax_lab.prose import Sentence, Table, say
+from softmax_lab.records import Measured
+from softmax_lab.registry import COPY
+from softmax_lab.roofline import bytes_in_flight, rate
+from softmax_lab.runs import provenance, shape, sm_clock
+from softmax_lab.units import MISSING, number, percent
+
+PARTS = {
+    "warps": "places for warps",
+    "issue": "issue of instructions",
+    "special": "special-function units",
+    "L1": "L1",
+    "DRAM": "DRAM",
+}
+"""What tables call the parts that `counters.busy` knows."""
+
+
+def at_work(runs: Sequence[Measured | None]) -> Table | Sentence:
+    """How much of each part of the GPU the runs used, a run a row."""
+    rows, shown = [], []
+    for run in filter(None, runs):
+        parts = busy(run.counters, GPUS[run.gpu]) if run.gpu in GPUS else {}
+        if not parts:
+            continue
+        shown.append(run)
+        share = run.copy_seconds / run.seconds if run.seconds and run.copy_seconds else None
+        cells = (percent(parts.get(part)) for part in BUSY)
+        rows.append(
+            (f"`{run.kernel}`, {shape(run.rows, run.cols)}", *cells, percent(share)),
+        )
+    if not rows:
+        return say(f"What of the GPU was at work: {MISSING}.")
+    heads = ("kernel", *(PARTS[part] for part in BUSY), "share of copy")
+    note = (
+        "Of what each part could do at most; all but DRAM on the multiprocessors that had work. "
+        f"{provenance(*shown, of=('times', 'counters'))}"
+    )
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
+
+
+def issuing(run: Measured | None) -> Sentence:
+    """The time it takes to issue a launch's instructions if nothing ever has to wait, beside the
+    copy's."""
+    known = run is not None and run.gpu in GPUS and run.seconds and run.copy_seconds
+    if not known or INSTRUCTIONS not in run.counters or (clock := sm_clock(run)) is None:
+        return say(f"How long its instructions take to issue: {MISSING}.")
+    gpu = GPUS[run.gpu]
+    schedulers = MULTIPROCESSORS[gpu.compute_capability].schedulers
+    return say(
+        "The warps execute {n} instructions. Were there one ready for each of the {schedulers} "
+        "schedulers of {all} multiprocessors at every clock, that would take {least:s}. The copy "
+        "takes {copy:s}, and the kernel {mine:s}.",
+        n=run.counters[INSTRUCTIONS],
+        schedulers=schedulers,
+        all=gpu.multiprocessors,
+        least=run.counters[INSTRUCTIONS] / (schedulers * gpu.multiprocessors * clock),
+        copy=run.copy_seconds,
+        mine=run.seconds,
+    )
+
+
+def in_flight(book: Ledger, loads: Sequence[int]) -> Table | Sentence:
+    """Bytes on their way when every lane waits for so many loads, and how long a read may take for
+    that to keep up with the copy."""
+    run = book.measured
+    parts = busy(run.counters, GPUS[run.gpu]) if run and run.gpu in GPUS else {}
+    if "warps" not in parts or not run.copy_seconds:
+        return say(f"Bytes on their way: {MISSING}.")
+    gpu = GPUS[run.gpu]
+    chip = MULTIPROCESSORS[gpu.compute_capability]
+    warps = parts["warps"] * chip.warps
+    pace = rate(COPY.family.once(run.rows, run.cols, run.dtype), run.copy_seconds)
+    rows = []
+    for each in loads:
+        held = bytes_in_flight(warps, each, ITEMSIZE[run.dtype], gpu.multiprocessors)
+        rows.append((number(each), number(held / 1e6), number(1e9 * held / pace)))
+    heads = ("loads a lane waits for", "on their way [MB]", "longest read to keep up [ns]")
+    note = say(
+        "{warps} warps on each of {n} multiprocessors, as recorded; to keep up with the copy's "
+        "{pace:B/s}. {about}",
+        warps=warps,
+        n=gpu.multiprocessors,
+        pace=pace,
+        about=str(provenance(run, of=("times", "counters"))),
+    )
+    return Table(heads, tuple(rows), frozenset(range(3)), note=note.words)

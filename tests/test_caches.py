@@ -1,0 +1,83 @@
+"""What L1 kept and L2 counted: every number is a counter's, and the chapters' words hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from softmax_lab import caches, ledger, registry
+from softmax_lab.units import MISSING, SPACE, number, percent
+
+SHAPES = [(256, 1024), (65536, 1024), (32, 65536), (250, 1001)]
+
+
+def book(name="naive", rows=256, cols=1024) -> ledger.Ledger:
+    made = ledger.ledger(name, rows, cols, counted=False)
+    if made.measured is None:
+        pytest.skip(made.not_measured)
+    return made
+
+
+def altered(made: ledger.Ledger, **counters: float) -> ledger.Ledger:
+    names = {key.replace("__dot__", "."): value for key, value in counters.items()}
+    run = replace(made.measured, counters={**made.measured.counters, **names})
+    return replace(made, measured=run)
+
+
+def test_hits_are_read_off_the_counters():
+    made = book()
+    seen = made.measured.counters
+    said = str(caches.hits(made)).replace(SPACE, " ")
+    assert "25.2 MB that loads move" in said and "3.15 MB came from L2, 3× the matrix" in said
+    assert "87.5% L1 had" in said and "8.39 MB went on to L2" in said
+    assert percent(seen[caches.HIT_RATE] / 100) in said
+    fewer = altered(made, lts__t_sectors_srcunit_tex_op_read__dot__sum=393_216)
+    assert "12.6 MB came from L2, 12× the matrix; for the other 50%" in str(
+        caches.hits(fewer)
+    ).replace(SPACE, " ")
+
+
+def test_what_is_not_recorded_is_said_to_be_missing():
+    made = book()
+    assert MISSING in str(caches.hits(replace(made, measured=None)))
+    assert MISSING in str(caches.beyond_l1([None, replace(made.measured, counters={})]))
+
+
+def test_traffic_beyond_l1_is_a_difference():
+    made = book()
+    seen = made.measured.counters
+    table = caches.beyond_l1([None, made.measured])
+    ((name, moved, mine, writes, reads),) = table.rows
+    assert name.startswith("`naive`")
+    reading, writing = (seen[caches.AT_L2[way]] for way in ("read", "write"))
+    of_l1 = {way: seen[caches.FOR_L1[way]] for way in ("read", "write")}
+    assert moved == number(32 * (reading + writing) / 1e6)
+    assert mine == number(32 * sum(of_l1.values()) / 1e6)
+    assert writes == percent((writing - of_l1["write"]) / of_l1["write"])
+    assert reads == percent(32 * (reading - of_l1["read"]) / seen[caches.FROM_DRAM])
+    assert made.measured.counters_provenance["date"] in table.note
+
+
+# naive_store writes y twice and GEMV hardly writes: the chapters say nothing of the kind of them.
+TOLD = [kernel.name for kernel in registry.LADDER if kernel.name != "naive_store"]
+
+
+@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("shape", SHAPES, ids="{0[0]}x{0[1]}".format)
+def test_the_chapters_words_hold_on_every_record(name, shape):
+    """Stores go through L1, and L2 counts about half of its traffic twice."""
+    made = book(name, *shape)
+    seen = made.measured.counters
+    assert seen[caches.FOR_L1["write"]] == made.measured.counts.store_sectors
+    *_, writes, reads = caches._beyond(seen)
+    assert 0.49 < writes < 0.56
+    assert 0.40 < reads < 0.65
+
+
+def test_a_walk_of_one_thread_a_row_fetches_each_sector_once():
+    """The words on L1 in the chapter on three passes: once a walk on the small matrix."""
+    for name, walks in (("naive", 3), ("online", 2)):
+        made = book(name)
+        fetched = 32 * made.measured.counters[caches.FOR_L1["read"]]
+        assert fetched == walks * 4 * made.rows * made.cols

@@ -1,0 +1,546 @@
+"""The kernels in the page against the native emulator: the same counts, steps and faults.
+
+The page module runs under Node here; tests/test_live_browser.py opens it in browsers.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import subprocess
+from dataclasses import asdict, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softmax_lab import (
+    cost,
+    emulator,
+    lane_art,
+    ledger,
+    live,
+    livefile,
+    planted,
+    reference,
+    registry,
+    replay,
+    svg,
+)
+from softmax_lab.cuts import WRONG, cuts, without
+from softmax_lab.cuts import run as run_cut
+from softmax_lab.emulator import Out, Source, page
+from softmax_lab.frames import lane_list, sector_box
+
+ROOT = Path(__file__).resolve().parent.parent
+STATIC = ROOT / "book" / "_static"
+SHAPES = [(1, 1), (5, 7), (37, 100), (200, 3)]
+KERNELS = [kernel.name for kernel in livefile.shown()]
+STEPS = {"block": 0, "warp": 0, "first": 0, "steps": 4096, "order": 4096}
+CLOCK = "nanoseconds"
+
+needs_node = pytest.mark.node
+needs_tools = pytest.mark.skipif(
+    not livefile.TOOLS.is_dir() and os.environ.get("SOFTMAX_LAB_REQUIRE_TOOLS") != "1",
+    reason="compiling the page module takes 500 MB of tools: `make live` fetches them",
+)
+
+
+def coded(array) -> str:
+    return base64.b64encode(np.ascontiguousarray(array, "<f4").tobytes()).decode()
+
+
+def decoded(text: str, dtype: str = "<f4") -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), dtype)
+
+
+def under_node(*asked: dict, file: Path = livefile.FILE) -> list[dict]:
+    """What the page module answers; NaN and infinities come back as floats."""
+    done = subprocess.run(
+        ["node", ROOT / "tests" / "live.mjs", STATIC, file],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    words = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+
+    def mended(value):
+        if isinstance(value, list):
+            return [mended(each) for each in value]
+        if isinstance(value, dict):
+            return {key: mended(each) for key, each in value.items()}
+        return words.get(value, value) if isinstance(value, str) else value
+
+    return mended(json.loads(done.stdout))
+
+
+def matrix(shape, name="normal"):
+    return reference.inputs(name, *shape, seed=3)
+
+
+@cache
+def native(kernel: str, shape: tuple[int, int]):
+    return emulator.run(kernel, matrix(shape), sanitize=True, trace=(0, 0))
+
+
+@cache
+def paged(kernel: str) -> list[dict]:
+    return under_node(
+        *(
+            {
+                "what": "run",
+                "kernel": kernel,
+                "x": coded(matrix(shape)),
+                "rows": shape[0],
+                "cols": shape[1],
+                "trace": STEPS,
+            }
+            for shape in SHAPES
+        )
+    )
+
+
+# ---- The file ----
+
+
+def test_the_file_is_made_from_these_sources():
+    mark, about, wasm = livefile.embedded(livefile.FILE.read_text(encoding="utf-8"))
+    assert wasm.startswith(b"\0asm")
+    assert mark == livefile.fingerprint(), "the kernels or the headers have changed: `make live`"
+    assert [each["name"] for each in about["kernels"]] == KERNELS
+
+
+def test_the_fingerprint_sees_a_changed_kernel_and_a_changed_description():
+    sources = livefile.sources()
+    before = page.fingerprint(sources)
+    changed = sources | {"kernel_naive": Source(sources["kernel_naive"].text + "\n", "naive.cu")}
+    assert page.fingerprint(changed) != before
+    assert page.fingerprint(sources, "more") != before
+
+
+@pytest.mark.slow
+@needs_tools
+def test_made_again_it_has_the_same_bytes():
+    again = livefile.made(page.tools(livefile.TOOLS))
+    before = livefile.FILE.read_text(encoding="utf-8")
+    # What gzip writes depends on the zlib that Python was built with; what is packed does not.
+    assert livefile.embedded(again) == livefile.embedded(before)
+
+
+# ---- Equal to the native emulator ----
+
+
+@needs_node
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_counter_is_the_native_one(kernel):
+    for shape, there in zip(SHAPES, paged(kernel), strict=True):
+        here = native(kernel, shape)
+        known = here.counts.known() | here.extra
+        counters = {name: value for name, value in there["counters"].items() if name in known}
+        assert set(there["counters"]) == set(known)
+        assert counters | {CLOCK: 0} == known | {CLOCK: 0}, shape
+        assert there["faults"] == [] and not here.faults
+        assert there["unwritten"][1] == here.unwritten == 0
+        assert [asdict(site) for site in here.sites] == there["sites"]
+
+
+@needs_node
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_step_is_the_native_one(kernel):
+    for shape, there in zip(SHAPES, paged(kernel), strict=True):
+        here = [asdict(step) for step in native(kernel, shape).trace]
+        assert len(here) == len(there["steps"]) > 0
+        for mine, other in zip(here, map(dict, there["steps"]), strict=True):
+            values = [(mine.pop(k), other.pop(k)) for k in ("before", "after")]
+            assert json.loads(json.dumps(mine)) == other
+            for one, two in values:
+                assert [v is None for v in one] == [v is None for v in two]
+                one, two = (
+                    np.array([v for v in each if v is not None], "f4") for each in (one, two)
+                )
+                if mine["op"] == "load" and mine["array"] == "x":
+                    np.testing.assert_array_equal(one, two)
+                else:  # the page's expf is musl's: its last bit differs from glibc's now and then
+                    np.testing.assert_allclose(one, two, rtol=2e-6)
+
+
+@needs_node
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_results_are_right_and_judged_so(kernel):
+    for shape, there in zip(SHAPES, paged(kernel), strict=True):
+        y = decoded(there["y"]).reshape(shape)
+        assert reference.compare(y, matrix(shape)).ok
+        verdict, terms = there["verdict"], -(-shape[1] // registry.get(kernel).threads_per_row)
+        terms = terms if terms > reference.SUM_ERROR * shape[1] ** 0.5 else None
+        assert verdict["ok"]
+        worst = reference.compare(y, matrix(shape), terms=terms).worst
+        assert verdict["worst"] == pytest.approx(worst, rel=1e-6)
+        np.testing.assert_allclose(
+            decoded(there["verdict"]["want"], "<f8").reshape(shape),
+            reference.softmax(matrix(shape)),
+            rtol=1e-14,
+        )
+
+
+@pytest.mark.slow
+@needs_node
+def test_a_large_matrix_counts_the_same():
+    asked = [
+        {"what": "run", "kernel": name, "x": coded(matrix((256, 1024)))}
+        | {"rows": 256, "cols": 1024, "sanitize": False}
+        for name in KERNELS
+    ]
+    for name, there in zip(KERNELS, under_node(*asked), strict=True):
+        here = emulator.run(name, matrix((256, 1024)))
+        assert {k: there["counters"][k] for k in here.counts.known()} == here.counts.known()
+
+
+@needs_node
+def test_planted_defects_are_reported_in_the_same_words():
+    source = Source.read(planted.FILE)
+    about = livefile.describe()["planted"]
+    x = np.arange(1, planted.SIZE + 1, dtype=np.float32)
+    assert sum(bool(each["fault"]) for each in about) > 20
+    answers = under_node(*({"what": "planted", "of": each} for each in about))
+    for each, there in zip(about, answers, strict=True):
+        here = emulator.launch(
+            source,
+            each["grid"],
+            each["block"],
+            (x, Out(x.shape), x.size),
+            kernel=each["name"],
+            shared=each["shared"],
+            cooperative=each["group"] > 1,
+            sanitize=True,
+        )
+        assert [fault["text"] for fault in there["faults"]] == list(map(str, here.faults)), each
+        assert bool(here.faults) == bool(each["fault"])
+        for mine, other in zip(here.faults, there["faults"], strict=True):
+            assert json.loads(json.dumps(asdict(mine))) == {k: other[k] for k in asdict(mine)}
+
+
+def test_what_a_reader_sees_of_a_planted_defect_does_not_give_it_away():
+    text = livefile.describe()["texts"][planted.FILE.name]
+    assert "//" not in text
+    for each in planted.planted():
+        assert not each.fault or f" {each.name}(" not in text
+    assert text.count("\n") == planted.FILE.read_text("utf-8").count("\n")
+
+
+def told(name: str) -> dict:
+    return next(each for each in livefile.describe()["cuts"] if each["name"] == name)
+
+
+@needs_node
+@pytest.mark.parametrize("cut", cuts(), ids=lambda cut: cut.name)
+def test_a_line_taken_away_is_seen(cut):
+    row = cut.line.row
+    x = np.array([row], np.float32) if row else matrix(cut.line.shape)
+    rows, cols = x.shape
+    grid, block = cut.kernel.geometry(rows)
+    asked = {"what": "launch", "index": told(cut.name)["index"], "grid": grid, "block": block}
+    (there,) = under_node(asked | {"args": [coded(x), {"out": rows * cols}, rows, cols]})
+    here = run_cut(cut.name, x)
+    assert [fault["text"] for fault in there["faults"]] == list(map(str, here.faults))
+    if cut.line.outcome == WRONG:
+        y = decoded(there["outputs"][0]).reshape(x.shape)
+        assert not there["faults"]
+        assert not reference.compare(y, x).ok
+        (judged,) = under_node(
+            {"what": "judge", "y": coded(y), "x": coded(x), "rows": rows, "cols": cols}
+        )
+        assert not judged["ok"]
+    else:
+        assert cut.line.outcome in {fault["kind"] for fault in there["faults"]}
+
+
+@needs_node
+@pytest.mark.parametrize("line", planted.LINES, ids=lambda line: f"{line.kernel}-{line.name}")
+def test_a_twin_without_its_barrier_is_seen(line):
+    name = f"{line.kernel}-{line.name}"
+    (twin,) = (each for each in livefile.describe()["planted"] if each["name"] == line.kernel)
+    whole, broken = under_node(
+        {"what": "planted", "of": twin},
+        {"what": "planted", "of": twin | {"index": told(name)["index"]}},
+    )
+    number, _, source = planted.cut(line)
+    x = np.arange(1, planted.SIZE + 1, dtype=np.float32)
+    here = emulator.launch(
+        source,
+        twin["grid"],
+        twin["block"],
+        (x, Out(x.shape), x.size),
+        cooperative=twin["group"] > 1,
+        sanitize=True,
+    )
+    assert whole["faults"] == []
+    assert [fault["text"] for fault in broken["faults"]] == list(map(str, here.faults))
+    assert broken["faults"][0]["kind"] == line.outcome
+    assert number == told(name)["line"]
+
+
+def test_a_line_to_take_away_must_be_meant_clearly():
+    line = planted.LINES[0]
+    with pytest.raises(ValueError, match="has it 2×"):
+        without("        __syncthreads();\n" * 2, line, "a.cu")
+    assert without("a\n        __syncthreads();\nb", line, "a.cu") == (2, "", "a\n\nb")
+
+
+# ---- Any block, any warp, any number of steps ----
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("kernel", "block", "warp"), [("online", 1, 2), ("online", 1, 3), ("warp", 36, 0)]
+)
+def test_steps_of_any_warp_come_in_parts_that_make_the_whole(kernel, block, warp):
+    shape = (200, 40) if kernel == "online" else (37, 100)
+    rows, cols = shape
+    here = emulator.run(kernel, matrix(shape), trace=(block, warp)).trace
+    asked = {"what": "run", "kernel": kernel, "x": coded(matrix(shape)), "rows": rows, "cols": cols}
+    asked |= {"blocks": [block, block + 1], "judged": False, "sanitize": False}
+    parts = under_node(
+        *(
+            asked | {"trace": STEPS | {"block": block, "warp": warp, "first": first, "steps": 50}}
+            for first in range(0, len(here) + 50, 50)
+        )
+    )
+    there = [step for part in parts for step in part["steps"]]
+    assert [(s["op"], s["line"], s["mask"]) for s in there] == [
+        (s.op, s.line, s.mask) for s in here
+    ]
+    about = livefile.describe()["ops"]
+    for part in parts:
+        assert part["traced"] == len(here)
+        assert [about[op] for op in decoded(part["order"], "u1")] == [s.op for s in here]
+
+
+# ---- One visual language ----
+
+VALUES = (
+    *(0.125, -0.375, 0.625, 1 / 3, -0.0, -0.001, 1e-30, 7.0, -12.0, 1234.5, 99999.5),
+    *(123456.0, -1e6, 3.4e38, -3.4028234663852886e38, np.inf, -np.inf, 2.5, 1e10),
+)
+
+
+@needs_node
+def test_the_page_draws_as_lane_art_does():
+    kinds = ["live", "idle", "lost", "absent"] * 8
+    lines = [(f"{lane}.5", "<&'\">") for lane in range(32)]
+    sources = [min(lane + 16, 31) if lane < 16 else lane for lane in range(32)]
+    strong = set(range(8))
+    values = np.array(VALUES, np.float32)
+    there = under_node(
+        {"what": "squares", "y": 24, "kinds": kinds},
+        {"what": "wires", "sources": sources, "strong": sorted(strong)},
+        {"what": "registers", "y": 186, "lines": lines, "kinds": kinds},
+        {"what": "sector", "used": [0, 3, 4]},
+        {"what": "words", "x": coded(values)},
+        {"what": "lanes", "lanes": [3, 1, 2, 9, 31, 30]},
+        {"what": "lanes", "lanes": [5]},
+    )
+    centre = lane_art.square_centre
+    assert there[0] == "".join(lane_art.squares(24, kinds))
+    assert there[1] == "".join(lane_art.wires(sources, centre, 46, 132, strong))
+    assert there[2] == "".join(lane_art.registers(186, lines, kinds))
+    assert there[3] == "".join(sector_box(8, 30, {0, 3, 4}))
+    for v, (whole, short) in zip(map(float, values), there[4], strict=True):
+        assert short == lane_art.brief(v)
+        assert whole == lane_art.fixed(v) or abs(v) > 1e21
+    assert there[5:] == [lane_list([3, 1, 2, 9, 31, 30]), lane_list([5])]
+
+
+@needs_node
+def test_every_step_has_a_picture_and_a_sentence():
+    steps = [
+        step | {"before": [0.0] * 32}  # what JSON can hold
+        for kernel in KERNELS
+        for run in paged(kernel)
+        for step in run["steps"][:6] + run["steps"][-6:]
+    ]
+    drawn = under_node(*({"what": "draw", "step": step} for step in steps))
+    for step, (picture, said) in zip(steps, drawn, strict=True):
+        assert "undefined" not in picture + said and "NaN" not in picture
+        assert (step["op"] == "shuffle") == ("exchange" in said)
+        if step["op"] in ("load", "store"):
+            assert f"{step['sectors']} sector" in said
+            boxes = picture.count('fill="none" stroke="currentColor" stroke-width="1.5"/>')
+            assert boxes == step["sectors"]
+
+
+def test_colours_and_sizes_are_those_of_the_python_pictures():
+    look = livefile.describe()["look"]
+    assert look["width"] == svg.WIDTH and look["live"] == svg.colour(lane_art.LIVE)
+    for script in STATIC.glob("live*.js"):
+        for colour in svg.PALETTE.values():
+            assert colour.lower() not in script.read_text("utf-8").lower(), script
+
+
+@needs_node
+@pytest.mark.parametrize("kernel", [k for k in KERNELS if registry.get(k).threads_per_row == 32])
+def test_the_page_steps_as_the_simulated_shuffle_does(kernel):
+    there = paged(kernel)[SHAPES.index((37, 100))]["steps"]
+    steps = [
+        emulator.Step(**{k: tuple(v) if isinstance(v, list) else v for k, v in step.items()})
+        for step in there
+    ]
+    replayed = replay.replay(steps)
+    assert sum(each.step.op == "shuffle" for each in replayed) == 12
+    assert all(each.agrees for each in replayed)
+
+
+# ---- Closed forms as data ----
+
+
+@needs_node
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_closed_forms_have_the_same_values(kernel):
+    grid = [(m, n) for m in (1, 5, 33, 128, 150) for n in (1, 3, 8, 31, 32, 45, 100)]
+    asked = [(shape, name) for shape in grid for name in ("normal", "rising", "masked")]
+    answers = under_node(
+        *(
+            {"what": "derive", "kernel": kernel, "x": coded(matrix(shape, name))}
+            | dict(zip(("rows", "cols"), shape, strict=True))
+            for shape, name in asked
+        )
+    )
+    for (shape, name), there in zip(asked, answers, strict=True):
+        here = ledger.derive(kernel, matrix(shape, name)).known()
+        assert {k: v for k, v in here.items() if v} == {k: v for k, v in there.items() if v}
+
+
+def test_a_formula_becomes_a_tree():
+    assert livefile.tree("3*M*(N - 1) + ceil(M, W)") == [
+        *("+", ["*", ["*", 3, "M"], ["-", "N", 1]]),
+        ["ceil", "M", "W"],
+    ]
+    with pytest.raises(ValueError, match="cannot evaluate"):
+        livefile.tree("M if N else 2")
+
+
+def test_every_closed_form_is_a_tree_of_known_functions():
+    known = set(cost.FUNCTIONS) | set("+-*%")
+
+    def functions(tree):
+        return {tree[0]}.union(*map(functions, tree[1:])) if isinstance(tree, list) else set()
+
+    for kernel in registry.KERNELS.values():
+        for _, formulas in livefile.phases(kernel.executed):
+            for formula in formulas.values():
+                assert functions(formula) <= known
+
+
+# ---- What a reader gives ----
+
+
+@needs_node
+def test_scores_are_what_their_names_say():
+    (found,) = under_node({"what": "scores", "rows": 3, "cols": 50})
+    x = {name: decoded(text).reshape(3, 50) for name, text in found.items()}
+    assert abs(x["normal"].mean()) < 0.3 and 0.8 < x["normal"].std() < 1.2
+    assert (np.diff(x["rising"]) >= 0).all() and (np.diff(x["falling"]) <= 0).all()
+    assert np.ptp(x["all equal"]) == 0
+    assert np.isfinite(x["huge"]).all() and np.abs(x["huge"]).min() > 3e38
+    assert np.isneginf(x["all masked (−∞)"]).all()
+    assert (np.isneginf(x["first half masked (−∞)"]) == (np.arange(50) < 25)).all()
+    assert (np.isneginf(x["every third masked (−∞)"]) == (np.arange(50) % 3 == 0)).all()
+
+
+@needs_node
+def test_a_typed_row_is_read():
+    good, signs, wrong, empty = under_node(
+        *({"what": "typed", "text": text} for text in ("1, 2;3 -inf", "−1.5 ∞ nan", "1 two", " "))
+    )
+    assert good == "1 2 3 -inf"
+    assert signs == "-1.5 inf nan"
+    assert "“two”" in wrong["error"] and "at least one" in empty["error"]
+
+
+def test_kernels_that_a_page_cannot_run_say_why():
+    about = livefile.describe()
+    assert {k["name"] for k in about["kernels"] + about["absent"]} == set(registry.KERNELS)
+    assert all(k["why"] for k in about["absent"])
+    naive = registry.get("naive")
+    assert not livefile.why_not(naive)
+    assert "float16" in livefile.why_not(replace(naive, dtypes=("float16",)))
+    other = replace(naive.family, name="other", arguments=("a", "x", "y", "rows"))
+    assert "a and x" in livefile.why_not(replace(naive, family=other))
+
+
+# ---- Edges ----
+
+
+@needs_node
+def test_a_launch_that_cannot_be_is_refused_and_the_next_one_runs():
+    x = coded(np.ones(8, np.float32))
+    about = {"what": "launch", "index": 0, "args": [x, {"out": 8}, 2, 4], "grid": 1}
+    wrong, right = under_node(about | {"block": 2000}, about | {"block": 32})
+    assert "1 to 1024 threads" in wrong["error"]
+    assert decoded(right["outputs"][0]).tolist() == [0.25] * 8
+
+
+@pytest.mark.slow
+@needs_node
+@needs_tools
+def test_a_stack_that_overflows_is_called_one(tmp_path):
+    text = """extern "C" __global__ void deep(const float* x, float* y, int n) {
+    volatile int a[3000];
+    for (int i = 2999; i >= 0; --i) a[i] = n;
+    __syncthreads();
+    int last = a[n];
+    y[threadIdx.x] = x[threadIdx.x] + last;
+}
+"""
+    module = page.build({"own": Source(text, "own.cu")}, page.tools(livefile.TOOLS))
+    about = livefile.describe() | {
+        "sites": module.sites,
+        "variables": module.variables,
+        "files": module.unit.files,
+        "parameters": module.unit.parameters,
+    }
+    own = tmp_path / "own.js"
+    own.write_text(livefile.script("0", livefile.packed(about, module.wasm)), "utf-8")
+    x = coded(np.ones(32, np.float32))
+    asked = {"what": "launch", "index": 0, "grid": 1, "block": 32, "args": [x, {"out": 32}, 5]}
+    (there,) = under_node(asked, file=own)
+    assert "stack overflow" in there["error"]
+
+
+# ---- The bench as a cell shows it ----
+
+
+def test_a_cell_of_the_book_brings_no_script_and_one_of_jupyterlab_all(monkeypatch):
+    one = live.bench("naive", row=[2, 0, 1, -1])
+    monkeypatch.setenv(live.IN_THE_BOOK, "1")
+    page_html = one._repr_html_()
+    assert "<script" not in page_html
+    assert 'data-row="2 0 1 -1"' in page_html
+    assert "0.6439, 0.08714, 0.2369, 0.03206" in page_html
+    monkeypatch.delenv(live.IN_THE_BOOK)
+    lab = one._repr_html_()
+    assert lab.startswith(page_html)
+    assert all((STATIC / name).read_text("utf-8") in lab for name in live.SCRIPTS)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"kernel": "none"}, "no kernel"),
+        ({"cut": "naive-sum"}, "naive-guard"),
+        ({"row": []}, "row"),
+    ],
+)
+def test_a_bench_that_cannot_be_says_why(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        live.bench(**{"kernel": "naive"} | wrong)
+
+
+def test_what_a_page_loads_is_small():
+    names = (*live.SCRIPTS, live.STYLE)
+    packed = [len(gzip.compress((STATIC / name).read_bytes())) for name in names]
+    assert sum(packed) < 120_000, packed

@@ -1,0 +1,623 @@
+"""The live bench in browsers: over http and from files, the network refused, by keys and touch."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_browser import served
+
+from softmax_lab import emulator, ledger, live, planted
+from softmax_lab.cuts import cuts
+from softmax_lab.emulator import Out, Source
+
+pytestmark = pytest.mark.browser
+
+STATIC = Path(__file__).resolve().parent.parent / "book" / "_static"
+FILES = ("book.css", live.STYLE, *live.SCRIPTS)
+SETTLED = {"ready", "waiting", "failed", "refused"}
+HEAD = (
+    '<!DOCTYPE html><html lang="en" data-theme="light"><meta charset="utf-8"><title>Bench</title>'
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    '<link rel="icon" href="data:,"><link rel="stylesheet" href="book.css">'
+    '<link rel="stylesheet" href="live.css"><script defer src="live.js"></script>'
+    '<main class="bd-content"><article class="bd-article">'
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A page with one bench, as the book embeds it."""
+    made = tmp_path_factory.mktemp("bench")
+    for name in FILES:
+        shutil.copy(STATIC / name, made)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(live.IN_THE_BOOK, "1")
+        html = live.bench("naive", row=[2, 0, 1, -1], rows=3)._repr_html_()
+        cut = live.bench("naive", cut="naive-guard")._repr_html_()
+    # What README.md asks a host with a strict policy to allow, and one that does not.
+    wasm = "'self' 'wasm-unsafe-eval'"
+    for name, scripts, workers in (
+        ("strict", wasm, "blob:"),
+        ("closed", "'self'", "blob:"),
+        ("alone", wasm, "'none'"),
+    ):
+        rules = f"default-src 'none'; script-src {scripts}; worker-src {workers}; img-src data:"
+        rules += "; style-src 'self' 'unsafe-inline'; font-src 'self'"
+        policy = f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
+        (made / f"{name}.html").write_text(HEAD.replace("<title>", f"{policy}<title>") + html)
+    (made / "lab.html").write_text(live.bench("warp", row=[1, 2, 3])._repr_html_(), "utf-8")
+    (made / "page.html").write_text(HEAD + html, "utf-8")
+    (made / "far.html").write_text(HEAD + '<div style="height: 3000px"></div>' + html, "utf-8")
+    (made / "cut.html").write_text(HEAD + cut, "utf-8")
+    return made
+
+
+@pytest.fixture(scope="module", params=["http", "file"])
+def address(request, folder) -> Iterator[str]:
+    if request.param == "file":
+        yield folder.as_uri()
+    else:
+        with served(folder) as found:
+            yield found
+
+
+@pytest.fixture
+def page(browser, address) -> Iterator:
+    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    page.set_default_timeout(20_000)
+    page.faults, page.asked = [], []
+    page.on("pageerror", lambda error: page.faults.append(str(error)))
+    page.on("console", lambda line: line.type == "error" and page.faults.append(line.text))
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.goto(f"{address}/page.html")
+    settle(page)
+    yield page
+    assert page.faults == []
+    assert all(url.startswith((address, "data:", "blob:")) for url in page.asked)
+    page.close()
+
+
+def settle(page) -> str:
+    """The state that the bench comes to rest in."""
+    host = page.locator(".lab-bench")
+    for _ in range(400):
+        if (state := host.get_attribute("data-state")) in SETTLED:
+            return state
+        page.wait_for_timeout(25)
+    raise AssertionError(f"the bench stays {state}")
+
+
+def until(page, expression: str) -> None:
+    """Waits for an expression of the page to become true, under any content policy."""
+    for _ in range(800):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(25)
+    raise AssertionError(f"never true: {expression}")
+
+
+def counts(page) -> dict[str, int]:
+    return page.evaluate("SoftmaxLab.last.counters")
+
+
+def test_counts_in_the_page_are_the_native_ones(page):
+    x = np.tile(np.array([2, 0, 1, -1], np.float32), (3, 1))
+    known = emulator.run("naive", x).counts.known()
+    assert {name: counts(page)[name] for name in known} == known
+    assert ledger.derive("naive", x).known() == known
+    rows = page.locator("[data-part=counts] tbody tr td:nth-child(4)").all_inner_texts()
+    assert rows and set(rows) == {"yes"}
+
+
+def test_it_is_quick(page):
+    assert float(page.locator(".lab-bench").get_attribute("data-start")) < 1000  # 0.1 s when idle
+
+
+def choose(page, label: str, value: str) -> None:
+    page.get_by_label(label, exact=True).select_option(value)
+
+
+def give(page, label: str, value) -> None:
+    """Types into a field and leaves it."""
+    page.get_by_label(label, exact=True).fill(str(value))
+    page.get_by_label(label, exact=True).press("Tab")
+
+
+def opened(page, part: str) -> None:
+    page.locator(f"[data-part={part}] summary").click()
+
+
+def said(page) -> str:
+    return page.locator(".lab-said").inner_text()
+
+
+def test_a_typed_row_runs_at_once_and_nonsense_is_explained(page):
+    page.get_by_label("Row", exact=True).fill("1 2 3 4 5")
+    assert settle(page) == "ready"
+    assert counts(page)["exp"] == 2 * 3 * 5
+    page.get_by_label("Row", exact=True).fill("1 two")
+    assert settle(page) == "refused"
+    assert "“two” is no number" in said(page)
+    page.get_by_label("Row", exact=True).fill("1 inf")
+    assert settle(page) == "ready"
+    assert "results are right" in said(page)
+
+
+def test_a_row_is_drawn_by_pointer(page):
+    pad = page.get_by_role("slider", name="Score of a column")
+    box = pad.bounding_box()
+    page.mouse.move(box["x"] + 50, box["y"] + 25)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 300, box["y"] + 25, steps=2)  # skips columns, and none stays behind
+    page.mouse.up()
+    settle(page)
+    row = page.get_by_label("Row", exact=True).input_value().split()
+    assert len(row) == 4 and len(set(row)) == 1 and float(row[0]) > 3
+    assert page.evaluate("SoftmaxLab.last.y[0]") == 0.25
+    page.mouse.move(box["x"] + 50, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 50, box["y"] + 170)
+    page.mouse.up()
+    settle(page)
+    assert page.get_by_label("Row", exact=True).input_value().split()[0] == "-inf"
+    assert page.evaluate("SoftmaxLab.last.y[0]") == 0
+
+
+def test_a_row_is_drawn_by_keys(page):
+    pad = page.get_by_role("slider", name="Score of a column")
+    pad.focus()
+    pad.press("ArrowRight")
+    assert pad.get_attribute("aria-valuetext").startswith("column 2 of 4: 0, result 0.09")
+    pad.press("ArrowUp")
+    pad.press("Shift+ArrowUp")
+    pad.press("End")
+    pad.press("m")
+    settle(page)
+    assert page.get_by_label("Row", exact=True).input_value() == "2 0.6 1 -inf"
+    assert pad.get_attribute("aria-valuetext").startswith("column 4 of 4: −∞, result 0")
+
+
+def test_scores_by_name_can_be_drawn_on(page):
+    choose(page, "Scores", "rising")
+    settle(page)
+    pad = page.get_by_role("slider", name="Score of a column")
+    pad.focus()
+    pad.press("Home")
+    pad.press("ArrowUp")
+    settle(page)
+    assert page.get_by_label("Scores", exact=True).input_value() == "typed or drawn"
+    assert len(page.get_by_label("Row", exact=True).input_value().split()) == 4
+
+
+@pytest.mark.parametrize("scores", ["huge", "all masked (−∞)", "first half masked (−∞)", "falling"])
+def test_every_distribution_is_counted_and_judged(page, scores):
+    for kernel in ("online", "warp"):
+        choose(page, "Kernel", kernel)
+        choose(page, "Scores", scores)
+        give(page, "Rows", 40)
+        give(page, "Columns", 33)
+        settle(page)
+        assert "results are right" in said(page)
+        rows = page.locator("[data-part=counts] tbody tr td:nth-child(4)").all_inner_texts()
+        assert rows and set(rows) == {"yes"}
+
+
+def test_the_block_size_is_the_readers(page):
+    choose(page, "Scores", "normal")
+    give(page, "Rows", 100)
+    choose(page, "Threads of a block", "32")
+    settle(page)
+    assert page.evaluate("[SoftmaxLab.last.grid, SoftmaxLab.last.block]") == [4, 32]
+    assert set(page.locator("[data-part=counts] td:nth-child(4)").all_inner_texts()) == {"yes"}
+    choose(page, "Kernel", "warp")
+    assert page.get_by_label("Threads of a block", exact=True).is_disabled()
+
+
+@pytest.mark.parametrize("kernel", ["warp", "online"])
+def test_another_kernel_and_the_steps_of_its_warp(page, kernel):
+    choose(page, "Kernel", kernel)
+    choose(page, "Scores", "normal")
+    give(page, "Columns", 40)
+    settle(page)
+    steps = page.evaluate("SoftmaxLab.last.steps")
+    opened(page, "steps")
+    slider = page.get_by_label("Step", exact=True)
+    slider.focus()
+    seen = set()
+    for step in steps[:20]:
+        words = slider.get_attribute("aria-valuetext")
+        assert f"{step['file']}:{step['line']}." in words
+        hot = page.locator("[data-part=steps] .lab-hot")
+        assert hot.get_attribute("data-line") == str(step["line"])
+        assert page.locator("[data-part=steps] svg").get_attribute("aria-label") in words
+        seen.add(words)
+        slider.press("ArrowRight")
+    assert len(seen) == min(20, len(steps))
+
+
+def test_any_warp_of_any_block_is_stepped_through_to_its_last_step(page):
+    choose(page, "Scores", "rising")
+    give(page, "Rows", 200)
+    give(page, "Columns", 80)
+    settle(page)
+    opened(page, "steps")
+    give(page, "Block (0–1)", 1)
+    give(page, "Warp (0–3)", 2)
+    slider = page.get_by_label("Step", exact=True)
+    slider.focus()
+    slider.press("End")
+    x = page.evaluate("Array.from(SoftmaxLab.last.x)")
+    matrix = np.array(x, np.float32).reshape(200, 80)
+    trace = emulator.run("naive", matrix, trace=(1, 2)).trace
+    last = trace[-1]
+    until(page, "document.querySelector('.lab-step-note').textContent.includes(' of ')")
+    words = slider.get_attribute("aria-valuetext")
+    assert words.startswith(f"{len(trace)} of {len(trace)}: naive.cu:{last.line}. 8 lanes write")
+    assert f"{last.sectors} sectors" in words
+    choose(page, "Stop at", "load")
+    page.get_by_role("button", name="Back").click()
+    assert "8 lanes read" in slider.get_attribute("aria-valuetext")
+
+
+def test_the_stepper_jumps_to_the_next_of_a_kind(page):
+    choose(page, "Kernel", "warp")
+    settle(page)
+    opened(page, "steps")
+    choose(page, "Stop at", "shuffle")
+    slider, numbers = page.get_by_label("Step", exact=True), []
+    for k in range(12):
+        if k:
+            page.get_by_role("button", name="Next").click()
+        numbers.append(int(slider.input_value()))
+        assert "exchange a value" in slider.get_attribute("aria-valuetext")
+    ops = page.evaluate("SoftmaxLab.last.steps.map((step) => step.op)")
+    assert numbers == [k for k, op in enumerate(ops) if op == "shuffle"]
+    assert page.get_by_role("button", name="Next").is_disabled()
+
+
+def test_a_long_run_goes_to_a_worker_and_too_long_a_one_is_refused(page):
+    choose(page, "Scores", "normal")
+    give(page, "Columns", 1024)
+    give(page, "Rows", 64)
+    until(page, "SoftmaxLab.last.rows === 64")
+    assert settle(page) == "ready"
+    assert counts(page)["load_sectors"] == 3 * 64 * 1024
+    assert any(url.startswith("blob:") for url in page.asked)
+    opened(page, "steps")
+    give(page, "Warp (0–3)", 1)
+    until(page, "document.querySelector('.lab-step-note').textContent.includes(' of ')")
+    assert "1 of 4" in page.locator(".lab-step-note").inner_text()
+    give(page, "Rows", 99999)
+    assert settle(page) == "refused"
+    assert "too many for a page" in said(page) and "softmax_lab.count()" in said(page)
+
+
+@pytest.mark.parametrize(("rows", "cols"), [(16384, 1), (1, 131072)], ids=str)
+def test_neither_many_short_rows_nor_a_long_one_stops_the_page(page, rows, cols):
+    """A warp has 32 lanes to step whatever its row is; a wide row is drawn in part, not spread."""
+    choose(page, "Kernel", "warp")
+    choose(page, "Scores", "normal")
+    give(page, "Columns", cols)
+    give(page, "Rows", rows)
+    until(page, f"SoftmaxLab.last.rows === {rows} && SoftmaxLab.last.cols === {cols}")
+    assert settle(page) == "ready"
+    assert counts(page)["shuffles"] == 12 * rows
+    assert any(url.startswith("blob:") for url in page.asked)
+
+
+def test_the_last_step_keeps_the_reader_s_place(page):
+    opened(page, "steps")
+    page.get_by_role("button", name="Next").focus()
+    for _ in range(200):
+        page.keyboard.press("Enter")
+        if page.get_by_role("button", name="Next").is_disabled():
+            break
+    assert page.evaluate("document.activeElement.type") == "range"
+
+
+@pytest.mark.parametrize("way", ["button", "clock"])
+def test_a_long_run_is_stopped(page, way):
+    page.evaluate("SoftmaxLab.limits.seconds = %s" % (20 if way == "button" else 0.2))
+    choose(page, "Scores", "normal")
+    give(page, "Columns", 1024)
+    give(page, "Rows", 1024)
+    if way == "button":
+        page.get_by_role("button", name="Stop").click()
+    assert settle(page) == "refused"
+    assert ("stopped after 0.2 s" if way == "clock" else "stopped.") in said(page)
+    page.evaluate("SoftmaxLab.limits.seconds = 20")
+    give(page, "Rows", 32)
+    until(page, "SoftmaxLab.last.rows === 32")
+    assert settle(page) == "ready"
+
+
+@pytest.mark.parametrize("cut", cuts(), ids=lambda cut: cut.name)
+def test_take_a_line_away_predict_and_see(page, cut):
+    choose(page, "Kernel", cut.kernel.name)
+    choose(page, "Line taken away", cut.name)
+    assert not said(page).strip(), "nothing is given away"
+    struck = page.locator(".lab-broken .lab-hot")
+    assert struck.get_attribute("data-line") == str(cut.number)
+    assert struck.locator("del").count() == 1
+    page.get_by_label(cut.line.outcome, exact=True).check()
+    page.get_by_role("button", name="Run without the line").click()
+    settle(page)
+    assert f"Without line {cut.number} of {cut.file}" in said(page)
+    assert f"You said so: {cut.line.outcome}." in said(page)
+    page.get_by_role("button", name="Put the line back").click()
+    settle(page)
+    assert "results are right" in said(page)
+
+
+@pytest.mark.parametrize("line", planted.LINES[:3], ids=lambda line: f"{line.kernel}-{line.name}")
+def test_a_barrier_taken_away_is_named(page, line):
+    choose(page, "Kernel", line.kernel)
+    settle(page)
+    assert "No fault" in said(page)
+    choose(page, "Line taken away", f"{line.kernel}-{line.name}")
+    page.get_by_label("nothing: it works all the same").check()
+    page.get_by_role("button", name="Run without the line").click()
+    settle(page)
+    number, _, _ = planted.cut(line)
+    assert f"Without line {number} of defects.cu: {line.outcome}." in said(page)
+    assert f"It is: {line.outcome}." in said(page)
+    assert re.search(r"at defects.cu:\d+, block \(0,0,0\), thread \(\d+,0,0\)", said(page))
+
+
+def test_a_planted_race_is_found(page):
+    choose(page, "Kernel", "no_barrier_between_levels")
+    (defect,) = (d for d in planted.planted() if d.name == "no_barrier_between_levels")
+    lines = page.locator(".lab-broken .lab-line")
+    assert lines.first.get_attribute("data-line") == str(defect.first)
+    assert lines.count() == defect.last - defect.first + 1
+    page.get_by_label("shared race").check()
+    page.get_by_role("button", name="Run").click()
+    text = planted.FILE.read_text("utf-8").split("\n")
+    line = 1 + next(k for k, t in enumerate(text) if "if (t < o) s[t] += s[t + o];  // FAULT" in t)
+    assert f"defects.cu:{line}, block (0,0,0)" in page.locator(".lab-faults").inner_text()
+    assert page.locator(".lab-broken .lab-hot").get_attribute("data-line") == str(line)
+
+
+def test_every_control_has_a_name_and_a_size_for_thumbs(page):
+    opened(page, "steps")
+    opened(page, "y")
+    for control in page.locator(".lab-bench :is(select, input, button):visible").all():
+        assert control.evaluate("e => e.labels?.[0]?.textContent || e.textContent").strip()
+        if control.get_attribute("type") != "radio":
+            assert control.bounding_box()["height"] >= 40
+
+
+@pytest.mark.parametrize("width", [390, 360])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_it_fits_a_phone(page, width, theme):
+    page.set_viewport_size({"width": width, "height": 800})
+    page.evaluate("name => document.documentElement.dataset.theme = name", theme)
+    for kernel in ("naive", "no_barrier_between_levels", "warp"):
+        choose(page, "Kernel", kernel)
+        page.get_by_role("button", name="Run").click()
+        settle(page)
+        page.evaluate("document.querySelectorAll('.lab-part').forEach(part => part.open = true)")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_it_works_by_touch(browser, address):
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    page = context.new_page()
+    page.goto(f"{address}/page.html")
+    settle(page)
+    page.locator("[data-part=steps] summary").tap()
+    before = page.get_by_label("Step", exact=True).input_value()
+    page.get_by_role("button", name="Next").tap()
+    assert page.get_by_label("Step", exact=True).input_value() != before
+    pad = page.get_by_role("slider", name="Score of a column")
+    pad.scroll_into_view_if_needed()
+    box = pad.bounding_box()
+    page.touchscreen.tap(box["x"] + 30, box["y"] + 140)
+    settle(page)
+    assert float(page.get_by_label("Row", exact=True).input_value().split()[0]) < -3
+    context.close()
+
+
+def test_a_bench_that_starts_without_a_line_waits_for_a_prediction(browser, address):
+    page = browser.new_page()
+    page.goto(f"{address}/cut.html")
+    assert settle(page) == "waiting"
+    page.get_by_role("button", name="Run").click()
+    assert settle(page) == "ready"
+    assert "out of bounds" in page.locator(".lab-faults").inner_text()
+    page.close()
+
+
+def test_without_javascript_a_run_is_shown(browser, address):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/page.html")
+    assert "0.6439" in page.locator(".lab-bench").inner_text()
+    assert page.locator(".lab-bench tbody tr").count() > 5
+    context.close()
+
+
+def test_nothing_is_loaded_before_it_is_seen(browser, address):
+    page = browser.new_page(viewport={"width": 1000, "height": 400})
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{address}/far.html")
+    page.wait_for_timeout(200)
+    assert not [url for url in asked if "live_" in url or "wasm" in url]
+    page.locator(".lab-bench").scroll_into_view_if_needed()
+    assert settle(page) == "ready"
+    assert {url.rpartition("/")[2] for url in asked} >= set(live.SCRIPTS)
+    page.close()
+
+
+def test_a_strict_policy_is_enough_and_without_it_the_picture_stays(browser, address):
+    page = browser.new_page()
+    page.goto(f"{address}/strict.html")
+    if address.startswith("http"):  # a file has no 'self'
+        assert settle(page) == "ready"
+        choose(page, "Scores", "normal")
+        give(page, "Columns", 1024)
+        give(page, "Rows", 32)
+        until(page, "SoftmaxLab.last.rows === 32")
+        page.goto(f"{address}/alone.html")
+        assert settle(page) == "ready"
+        choose(page, "Scores", "normal")
+        give(page, "Columns", 1024)
+        give(page, "Rows", 32)
+        until(page, "document.querySelector('.lab-bench').dataset.state === 'refused'")
+        assert "may not start a worker" in said(page)
+        page.goto(f"{address}/closed.html")
+        assert settle(page) == "failed"
+        assert "wasm-unsafe-eval" in page.locator(".lab-bench").inner_text()
+        assert "0.6439" in page.locator(".lab-bench").inner_text()
+    page.close()
+
+
+def test_with_its_scripts_inlined_as_in_jupyterlab(browser, address):
+    page = browser.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{address}/lab.html")
+    assert settle(page) == "ready"
+    assert counts(page)["shuffles"] == 12
+    assert asked == [f"{address}/lab.html"]
+    page.close()
+
+
+# ---- Firefox, over Marionette: a line of JSON each way ----
+
+
+@contextmanager
+def firefox(folder: Path) -> Iterator:
+    """`script(text)` runs in a page of a headless Firefox that reaches no host but this one."""
+    program = shutil.which("firefox-esr") or shutil.which("firefox")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    settings = {
+        "marionette.port": port,
+        "network.proxy.type": 1,
+        "network.proxy.http": "127.0.0.1",
+        "network.proxy.http_port": 9,
+        "network.proxy.ssl": "127.0.0.1",
+        "network.proxy.ssl_port": 9,
+        "network.proxy.no_proxies_on": "127.0.0.1",
+    }
+    lines = [f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in settings.items()]
+    (folder / "user.js").write_text("\n".join(lines), "utf-8")
+    options = ["--headless", "--marionette", "--no-remote", "--profile", str(folder)]
+    process = subprocess.Popen(
+        [program, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        for _ in range(300):
+            try:
+                line = socket.create_connection(("127.0.0.1", port), 300)
+                break
+            except OSError:
+                time.sleep(0.1)
+        stream = line.makefile("rwb")
+
+        def receive():
+            size = b""
+            while not size.endswith(b":"):
+                size += stream.read(1)
+            return json.loads(stream.read(int(size[:-1])))
+
+        def command(name, **parameters):
+            text = json.dumps([0, 1, name, parameters]).encode()
+            stream.write(b"%d:%b" % (len(text), text))
+            stream.flush()
+            _, _, error, answer = receive()
+            assert not error, error
+            return answer
+
+        receive()
+        command("WebDriver:NewSession", capabilities={})
+        yield command
+        line.close()
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@pytest.mark.firefox
+def test_firefox_counts_the_same(address, tmp_path):
+    with firefox(tmp_path) as command:
+
+        def script(text):
+            return command("WebDriver:ExecuteScript", script=text, args=[])["value"]
+
+        command("WebDriver:Navigate", url=f"{address}/page.html")
+        for _ in range(300):
+            state = script("return document.querySelector('.lab-bench').dataset.state ?? ''")
+            if state in SETTLED:
+                break
+            time.sleep(0.05)
+        assert state == "ready"
+        found = script("return SoftmaxLab.last.counters")
+        known = ledger.derive("naive", 3, 4).known()
+        assert {name: found[name] for name in known} == known
+        words = script("return document.querySelector('.lab-said').textContent")
+        assert "12 results are right" in words
+        faults = command("WebDriver:ExecuteAsyncScript", script=PLANTED, args=[])["value"]
+        for defect, there in zip(planted.planted(), faults, strict=True):
+            assert there == native_faults(defect), defect
+        script(LARGE)
+        for _ in range(300):
+            if script("return SoftmaxLab.last.rows") == 32:
+                break
+            time.sleep(0.05)
+        assert script("return SoftmaxLab.last.counters.load_sectors") == 3 * 32 * 1024
+
+
+PLANTED = """const done = arguments[0];
+SoftmaxLab.load().then(({ unpacked }) => {
+  const machine = SoftmaxLab.machine(unpacked);
+  const faults = (each) => SoftmaxLab.runPlanted(machine, each).faults.map((f) => f.text);
+  done(unpacked.info.planted.map(faults));
+}, (error) => done(String(error)));"""
+LARGE = """const field = (name) => [...document.querySelectorAll(".lab-field")]
+  .find((each) => each.textContent.startsWith(name)).querySelector("input, select");
+for (const [name, value] of [["Scores", "normal"], ["Columns", 1024], ["Rows", 32]]) {
+  field(name).value = value;
+  field(name).dispatchEvent(new Event("change"));
+}"""
+
+
+@cache
+def native_faults(defect: planted.Planted) -> list[str]:
+    x = np.arange(1, planted.SIZE + 1, dtype=np.float32)
+    run = emulator.launch(
+        Source.read(planted.FILE),
+        defect.grid,
+        defect.block,
+        (x, Out(x.shape), x.size),
+        kernel=defect.name,
+        shared=defect.shared,
+        cooperative=defect.group > 1,
+        sanitize=True,
+    )
+    return list(map(str, run.faults))
+
+
+def test_planted_defects_are_reported_as_by_the_native_emulator(page):
+    for defect, there in zip(
+        planted.planted(),
+        page.evaluate(f"new Promise((done) => (function () {{ {PLANTED} }})(done))"),
+        strict=True,
+    ):
+        assert there == native_faults(defect), defect

@@ -1,0 +1,126 @@
+"""How long a column takes: every cell is a record's, and what the chapters say of them holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from softmax_lab import bench, ledger, pace
+from softmax_lab.records import Measured
+from softmax_lab.units import MISSING, number, percent
+
+ABOUT = {"GPU": "NVIDIA H200", "date": "2026-11-30 10:00 UTC", "clocks seen": "SM 1755–1980 MHz, x"}
+
+
+def run(rows, cols, seconds, copy=1e-6, kernel="naive", **more) -> Measured:
+    base = {"gpu": "nvidia-h200", "p20": seconds, "p80": seconds, "copy_seconds": copy}
+    base |= {"provenance": ABOUT, "counters_provenance": ABOUT | {"date": "2026-11-30 11:00 UTC"}}
+    return Measured(kernel, "float32", rows, cols, seconds=seconds, **(base | more))
+
+
+def recorded(name, *shape) -> Measured:
+    made = ledger.ledger(name, *shape, counted=False)
+    if made.measured is None or not made.measured.seconds:
+        pytest.skip(made.not_measured)
+    return made.measured
+
+
+def test_room_is_not_use():
+    made = ledger.ledger("naive", 256, 1024, counted=False)
+    if made.compiled is None:
+        assert made.not_compiled in str(pace.room(made))
+        pytest.skip(made.not_compiled)
+    said = str(pace.room(made))
+    assert "room for 64 warps of this kernel, in 16 blocks" in said
+    assert "256 rows are 2 blocks of 128 threads" in said
+    assert "2 of them get a block, 130 get none" in said
+    tight = replace(made, compiled=replace(made.compiled, registers=64))
+    assert "room for 32 warps of this kernel, in 8 blocks" in str(pace.room(tight))
+    assert "no NVRTC" in str(pace.room(replace(made, compiled=None, not_compiled="no NVRTC")))
+
+
+def test_columns_by_hand():
+    table = pace.columns([None, run(1000, 10, 2e-6), run(128, 4, 1e-6, copy=None)])
+    assert [row[1:] for row in table.rows] == [
+        ("1", "1", "250", MISSING),
+        ("8", "8", "200", "50%"),
+    ]
+    crowded = pace.columns([run(65536, 1024, 2e-3)])
+    assert crowded.rows[0][1:3] == ("512", "132")
+    assert pace.columns([run(128, 4, 1e-6, gpu="some-gpu")]).rows[0][1:3] == ("1", "–")
+    assert MISSING in str(pace.columns([None]))
+
+
+def test_one_warp_alone_by_hand():
+    alone = run(32, 1000, 1e-3, counters={pace.INSTRUCTIONS: 40_000})
+    said = str(pace.alone(alone)).replace("\u202f", " ")
+    assert "1 µs for a column, 1 980 clocks, and executes 40 instructions in them." in said
+    assert str(pace.alone(run(32, 1000, 1e-3))).endswith("clocks.")
+    with pytest.raises(ValueError, match="got 33 rows"):
+        pace.alone(run(33, 10, 1e-6))
+    assert MISSING in str(pace.alone(None))
+    assert MISSING in str(pace.alone(run(32, 10, 1e-6, provenance={})))
+
+
+def test_further_columns_are_differences():
+    runs = [run(64, 8, 5e-6, copy=2e-6), run(64, 4, 1e-6, copy=1e-6), None]
+    table = pace.further_columns(runs)
+    assert table.rows == (("4 → 8", "32", number(1000), number(250), "25%"),)
+    assert MISSING in str(pace.further_columns(runs[:1]))
+
+
+def test_a_start_is_what_bytes_do_not_explain():
+    small, large = run(1000, 1, 3e-6, copy=2e-6), run(1000, 1000, 1e-3, copy=1e-4)
+    said = str(pace.start(small, large)).replace("\u202f", " ")
+    assert "the kernel takes 3 µs and the copy 2 µs" in said
+    assert "the 8 kB would take 100 ns" in said
+    assert MISSING in str(pace.start(small, None))
+
+
+def test_blocks_that_share_a_multiprocessor():
+    said = str(pace.slower_together(run(128, 10, 1e-6), run(33792, 10, 4e-6)))
+    assert "there are 2 blocks for each multiprocessor" in said and "takes 4× as long" in said
+    assert MISSING in str(pace.slower_together(None, None))
+
+
+def test_alignment_sets_runs_side_by_side():
+    seen = {pace.INSTRUCTIONS: 80 * 7, "l1tex__t_sector_hit_rate.pct": 90}
+    table = pace.alignment([run(64, 7, 7e-6, counters=seen), run(64, 8, 8e-6)])
+    ((name, executed, hit, enters, column),) = table.rows
+    assert name.startswith("`naive`, 64")
+    assert (executed, hit, enters, column) == ("40", "90%", "100%", number(1000))
+    assert "times of 2026-11-30 10:00 UTC, counters of 2026-11-30 11:00 UTC" in table.note
+    assert MISSING in str(pace.alignment([None]))
+
+
+def test_the_chapters_words_on_columns_hold():
+    """Up to a block a multiprocessor a column takes about as long on all shapes of four warps."""
+    shapes = [shape for shape in bench.SHAPES if 128 <= shape[0] <= 132 * 128]
+    columns = [s / shape[1] for shape in shapes if (s := recorded("naive", *shape).seconds)]
+    assert len(columns) > 5 and max(columns) / min(columns) < 1.12
+    alone = recorded("naive", 32, 65536)
+    assert alone.seconds / alone.cols < min(columns)
+
+
+def test_the_chapters_words_on_short_rows_hold():
+    """Each further column costs more until rows are as long as a sector, and then the same."""
+    short = [recorded("naive", *shape) for shape in bench.SHAPES if shape[1] <= 16]
+    table = pace.further_columns([*short, recorded("naive", 65536, 1024)])
+    costs = {row[0]: float(row[2].replace("\u202f", "")) for row in table.rows}
+    assert costs["1 → 2"] < costs["2 → 4"] < costs["4 → 7"] < costs["7 → 8"]
+    assert costs["8 → 16"] == pytest.approx(costs["7 → 8"], rel=0.05)
+    assert costs["16 → 1\u202f024"] > 1.5 * costs["8 → 16"]
+
+
+def test_the_chapters_words_on_odd_rows_hold():
+    """At odd row length online loses a fifth of its pace and three passes none, on as many
+    instructions and hits."""
+    for name, low, high in (("naive", 0.98, 1.02), ("online", 1.2, 1.3)):
+        even, odd = (recorded(name, *shape) for shape in ((256, 1024), (250, 1001)))
+        assert low < (odd.seconds / odd.cols) / (even.seconds / even.cols) < high
+        table = pace.alignment([even, odd])
+        assert table.rows[0][1] == table.rows[1][1]
+        hits = [float(row[2].removesuffix("%")) for row in table.rows]
+        assert hits[0] == pytest.approx(hits[1], abs=0.3)
+        assert [row[3] for row in table.rows] == ["12.5%", percent(1)]

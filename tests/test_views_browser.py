@@ -1,0 +1,378 @@
+"""Explorer, recorded shapes and predictions in a browser: by keys and touch, under a strict policy,
+on a phone, without scripts, and as JupyterLab gets them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+from test_browser import CONTRAST, MIN_CONTRAST, served
+
+from softmax_lab import alive, cost, explorers, ledger, live, registry, runs, units
+from softmax_lab.predictions import choice, number, predict
+from softmax_lab.prose import Sentence
+
+pytestmark = pytest.mark.browser
+
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self'"
+ICON = '<link rel="icon" href="data:,">'
+HEAD = (
+    '<!DOCTYPE html><html lang="en" data-theme="light"><meta charset="utf-8"><title>Views</title>'
+    '<meta name="viewport" content="width=device-width, initial-scale=1">{policy}'
+    f'{ICON}<link rel="stylesheet" href="book.css">'
+    "<style>body {{ background: var(--pst-color-background); }}</style>"
+    f'<link rel="stylesheet" href="{alive.STYLE}">'
+    + "".join(f'<script defer src="{name}"></script>' for name in alive.SCRIPTS)
+    + '<main class="bd-content"><article class="bd-article">'
+)
+STRICT = HEAD.format(
+    policy=f'<meta http-equiv="Content-Security-Policy" content="{POLICY}; img-src data:">'
+)
+
+
+def guesses() -> alive.View:
+    replies = {4: "Side by side?", 32: "One for each <lane>."}
+    sectors = choice("How many sectors?", replies, {"derived": 32, "counted": 32})
+    share = number("What `share`?", {"measured": 6.5}, "%")
+    return predict(sectors, share, then=[Sentence("So **it** is.")])
+
+
+VIEWS = {
+    "costs": lambda: explorers.costs("warp", 256, 1024),
+    "shapes": lambda: explorers.shapes("naive", 256, 1024),
+    "predict": guesses,
+}
+
+
+TITLES = {
+    "costs": "Cost explorer",
+    "shapes": "Recorded shapes",
+    "predict": "Predict, then look",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A page for each view, as the book embeds it and as JupyterLab gets it."""
+    made = tmp_path_factory.mktemp("views")
+    for name in ("book.css", alive.STYLE, *alive.SCRIPTS):
+        shutil.copy(alive.STATIC / name, made)
+    for name, view in VIEWS.items():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(live.IN_THE_BOOK, "1")
+            html = view()._repr_html_()
+        (made / f"{name}.html").write_text(STRICT + html, "utf-8")
+        (made / f"{name}-file.html").write_text(HEAD.format(policy="") + html, "utf-8")
+        (made / f"{name}-lab.html").write_text(ICON + view()._repr_html_(), "utf-8")
+    broken = html.replace('"questions":[', '"questions":[null,')
+    (made / "broken.html").write_text(STRICT + broken, "utf-8")
+    return made
+
+
+@pytest.fixture(scope="module")
+def address(folder) -> Iterator[str]:
+    with served(folder) as found:
+        yield found
+
+
+@pytest.fixture
+def visit(browser, address) -> Iterator:
+    """Opens a page of the folder; at the end nothing may have gone wrong or gone elsewhere."""
+    pages = []
+
+    def opened(name: str, **how):
+        context = browser.new_context(**{"viewport": {"width": 1000, "height": 900}} | how)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.faults, page.asked = [], []
+        page.on("pageerror", lambda error: page.faults.append(str(error)))
+        page.on("console", lambda line: line.type == "error" and page.faults.append(line.text))
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.goto(f"{address}/{name}.html" if "://" not in name else name)
+        if how.get("java_script_enabled", True):
+            page.locator(".lab-view[data-state=ready], .lab-view[data-state=failed]").wait_for()
+        pages.append((page, context))
+        return page
+
+    yield opened
+    for page, context in pages:
+        assert page.faults == []
+        assert all(url.startswith((address, "file:", "data:")) for url in page.asked)
+        context.close()
+
+
+def tables(page) -> list[list[list[str]]]:
+    """Cells of the tables that are shown."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll(".lab-view table")]
+          .filter((t) => t.checkVisibility())
+          .map((t) => [...t.rows].map((row) => [...row.cells].map((cell) => cell.textContent)))"""
+    )
+
+
+def settle(page, words: str) -> None:
+    """Wait until the view says `words`."""
+    page.locator(".lab-view", has_text=words).wait_for()
+
+
+# ---- All views ----
+
+
+@pytest.mark.parametrize("name", ["costs", "shapes"])
+def test_first_paint_is_what_stands_there_without_a_script(visit, name):
+    """Two renderers, Python's and the page's, say the same."""
+    still = BeautifulSoup(VIEWS[name]().still, "html.parser")
+    here = [
+        [[cell.get_text() for cell in row.select("th, td")] for row in table.select("tr")]
+        for table in still.select("table")
+    ]
+    assert here and here == tables(visit(name))[: len(here)]
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_without_scripts_the_still_is_there(visit, name):
+    page = visit(name, java_script_enabled=False)
+    still = page.locator(".lab-still")
+    assert still.is_visible() and still.bounding_box()["height"] > 60
+    if name == "predict":
+        assert "6.5" not in page.locator(".lab-still ul").inner_text()
+        page.locator("summary").click()
+        assert "6.5" in page.locator("details").inner_text()
+        assert "32" in page.locator("details").inner_text()
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_from_a_file_and_inlined_as_in_jupyterlab(visit, folder, name):
+    assert visit((folder / f"{name}-file.html").as_uri()).locator("form").count() == 1
+    page = visit(f"{name}-lab")
+    assert page.locator(".lab-view[data-state=ready] form").count() == 1
+    assert page.asked == [page.url]
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_it_fits_a_phone_and_is_legible(visit, name, theme):
+    page = visit(name, viewport={"width": 390, "height": 844})
+    page.evaluate("name => document.documentElement.dataset.theme = name", theme)
+    if name == "predict":
+        answer(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    found = page.evaluate(CONTRAST, MIN_CONTRAST)
+    assert found["seen"] > 5 and found["poor"] == []
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_control_has_a_name_and_a_size_for_thumbs(visit, view):
+    page = visit(view)
+    names = page.evaluate(
+        """() => [...document.querySelectorAll(".lab-view :is(select, input, button)")]
+          .filter((e) => e.checkVisibility())
+          .map((e) => [e.getAttribute("aria-label") || e.labels[0]?.textContent
+            || (e.matches("button") ? e.textContent : ""),
+            (e.type === "radio" ? e.parentElement : e).getBoundingClientRect().height])"""
+    )
+    assert names
+    for name, height in names:
+        assert name.strip() and height >= 40, name
+    assert page.get_by_role("group", name=TITLES[view]).count() == 1
+    drawn = page.locator(".lab-view svg")
+    for drawing in drawn.all():
+        assert len(drawing.locator("desc").text_content()) > 60
+
+
+def test_a_view_that_fails_says_so_and_keeps_what_stood_there(visit):
+    page = visit("broken")
+    assert page.locator(".lab-view").get_attribute("data-state") == "failed"
+    assert "cannot be drawn" in page.locator(".lab-view").inner_text()
+    assert page.locator(".lab-still").is_visible()
+
+
+# ---- The cost explorer ----
+
+
+def bill(page) -> dict[str, str]:
+    return {row[0]: row[1] for row in tables(page)[1][1:]}
+
+
+def expected(kernel: str, rows: int, cols: int, dtype: str = "float32") -> dict[str, str]:
+    lookup = ledger.symbols(registry.get(kernel), {"rows": rows, "cols": cols}, dtype)
+    did = cost.evaluate(registry.get(kernel).executed, lookup)
+    return {"FLOPs": units.number(did.flops), "load sectors": units.number(did.load_sectors)}
+
+
+def test_exact_sizes_kernels_and_element_sizes(visit):
+    page = visit("costs")
+    page.get_by_label("Kernel", exact=True).select_option("naive")
+    page.get_by_label("Rows, exactly").fill("250")
+    page.get_by_label("Columns, exactly").fill("1001")
+    settle(page, "naive on 250\u00a0×\u00a01\u202f001 float32")
+    assert expected("naive", 250, 1001).items() <= bill(page).items()
+    page.get_by_label("2 (float16)").check()
+    settle(page, "float16: ")
+    assert expected("naive", 250, 1001, "float16").items() <= bill(page).items()
+    assert "what its formulas would say" in page.locator(".lab-view").inner_text()
+
+
+def test_sliders_go_by_octaves_from_the_keyboard(visit):
+    page = visit("costs")
+    rows, exact = page.get_by_label("Rows, in powers of two"), page.get_by_label("Rows, exactly")
+    rows.press("ArrowRight")
+    assert exact.input_value() == "512"
+    rows.press("Home")
+    settle(page, "warp on 1\u00a0×\u00a01\u202f024")
+    rows.press("End")
+    settle(page, "warp on 1\u202f048\u202f576\u00a0×\u00a01\u202f024")
+    assert rows.get_attribute("aria-valuetext") == f"{2**20} rows"
+    exact.fill("700")
+    assert rows.input_value() == "9"
+    assert exact.input_value() == "700"
+    assert rows.get_attribute("aria-valuetext") == "700 rows"
+
+
+@pytest.mark.parametrize("text", ["0", "-4", "1.5", "2097153", ""])
+def test_a_size_that_cannot_be_is_explained_and_changes_nothing(visit, text):
+    page = visit("costs")
+    before = tables(page)
+    field = page.get_by_label("Rows, exactly")
+    field.fill(text)
+    assert field.get_attribute("aria-invalid") == "true"
+    assert "whole number from 1 to" in page.locator(".lab-wrong:visible").inner_text()
+    field.press("Tab")
+    assert field.input_value() == "256"
+    assert page.locator(".lab-wrong:visible").count() == 0
+    assert tables(page) == before
+
+
+def test_a_drag_draws_at_most_once_a_frame(visit):
+    page = visit("costs")
+    drawn = page.evaluate(
+        """async () => {
+          let drawn = 0;
+          const view = document.querySelector(".lab-view"), event = new Event("input");
+          new MutationObserver(() => drawn++).observe(view, { subtree: true, childList: true });
+          const slider = document.querySelector("input[type=range]");
+          for (let i = 0; i < 200; i++) (slider.value = i % 20, slider.dispatchEvent(event));
+          const frame = () => new Promise(requestAnimationFrame);
+          await frame().then(frame);
+          return drawn;
+        }"""
+    )
+    assert 1 <= drawn <= 2
+
+
+def test_a_recorded_run_stands_beside_its_floor(visit):
+    page = visit("costs")
+    run = ledger.measure("warp", 256, 1024)
+    assert f"The recorded run took {units.scaled(run.seconds, 's')}" in (
+        page.locator(".lab-note").first.inner_text()
+    )
+    assert run.provenance["date"] in page.locator(".lab-source").last.inner_text()
+    page.get_by_label("2 (float16)").check()
+    settle(page, "No run is recorded")
+    page.get_by_label("4 (float32)").check()
+    settle(page, "The recorded run took")
+    page.get_by_label("Rows, exactly").fill("255")
+    settle(page, "No run is recorded")
+
+
+def test_the_explorer_works_by_touch(visit):
+    page = visit("costs", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    slider = page.get_by_label("Columns, in powers of two")
+    box = slider.bounding_box()
+    slider.tap(position={"x": box["width"] - 4, "y": box["height"] / 2})
+    settle(page, "warp on 256\u00a0×\u00a01\u202f048\u202f576")
+
+
+# ---- Recorded shapes ----
+
+
+def test_each_recorded_shape_shows_its_times(visit):
+    page = visit("shapes")
+    view = VIEWS["shapes"]()
+    assert "No GPU is at work here" in page.locator(".lab-view").inner_text()
+    slider = page.get_by_label("Recorded shape", exact=True)
+    slider.press("Home")
+    for rows, cols in view.data["shapes"]:
+        run = ledger.measure("naive", rows, cols)
+        settle(page, f"took {units.scaled(run.seconds, 's')}")
+        assert slider.get_attribute("aria-valuetext") == f"{rows} by {cols}"
+        (hot,) = page.locator("tr[aria-current=true]").all()
+        assert hot.locator("td").first.inner_text() == runs.timing(run)[0]
+        slider.press("ArrowRight")
+    page.get_by_label("Kernel", exact=True).select_option("warp")
+    settle(page, "warp took")
+
+
+# ---- Predictions ----
+
+
+def answer(page, sectors: str = "4", share: str = "13") -> None:
+    page.get_by_role("radio", name=sectors, exact=True).check()
+    page.get_by_role("textbox").fill(share)
+    page.get_by_role("button", name="Look").click()
+
+
+def test_nothing_is_shown_before_each_question_has_a_prediction(visit):
+    page = visit("predict")
+    look = page.get_by_role("button", name="Look")
+    assert tables(page) == []
+    look.click(force=True)
+    assert tables(page) == []
+    assert "2 predictions are missing" in page.locator(".lab-view").inner_text()
+    page.get_by_role("textbox").fill("lots")
+    assert "A number is needed" in page.locator(".lab-view").inner_text()
+    page.get_by_role("radio", name="4", exact=True).check()
+    look.click(force=True)
+    assert tables(page) == []
+    answer(page)
+    assert tables(page)
+
+
+def test_the_reader_s_answer_stands_beside_the_others(visit):
+    page = visit("predict")
+    answer(page)
+    (table,) = tables(page)
+    assert table == [
+        ["question", "you", "derived", "counted", "measured", "yours against it"],
+        ["How many sectors?", "4", "32", "32", "–", "it is: 32"],
+        ["What share? [%]", "13", "–", "–", "6.5", "2× too high"],
+    ]
+    words = page.locator(".lab-view").inner_text()
+    assert "You said: 4. Side by side?" in words and "So it is." in words
+    page.get_by_role("button", name="Predict again").click()
+    assert tables(page) == []
+    answer(page, "32", "6,5 %")
+    assert [row[-1] for row in tables(page)[0][1:]] == ["right", "exactly"]
+    assert "One for each <lane>." in page.locator(".lab-view").inner_text()
+
+
+def test_a_prediction_by_keyboard_alone(visit):
+    page = visit("predict")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Tab")
+    page.keyboard.type("7")
+    page.keyboard.press("Enter")
+    assert [row[1] for row in tables(page)[0][1:]] == ["32", "7"]
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "What came out"
+
+
+def test_a_reload_forgets(visit):
+    page = visit("predict")
+    answer(page)
+    page.reload()
+    page.locator(".lab-view[data-state=ready]").wait_for()
+    assert tables(page) == []
+    assert page.evaluate("localStorage.length + sessionStorage.length") == 0
+
+
+def test_texts_cannot_break_out_of_the_data():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(live.IN_THE_BOOK, "1")
+        html = predict(number("</script><b>?", {"derived": 1}, "</script>"))._repr_html_()
+    assert html.count("</script>") == 1
+    assert "<b>?" not in html

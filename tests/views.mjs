@@ -1,0 +1,24 @@
+// Runs the pages' formulas under Node: JSON of questions on standard input, JSON of answers on standard output.
+import { readFileSync } from "node:fs";
+import { runInThisContext } from "node:vm";
+
+globalThis.document = { addEventListener() {} };
+for (const file of process.argv.slice(2)) runInThisContext(readFileSync(file, "utf8"), file);
+
+const { formulas, bill, typed } = SoftmaxLab;
+const does = {
+  bill: ({ data, kernel, rows, cols, size }) => bill(data, data.kernels.find((k) => k.name === kernel), rows, cols, size),
+  evaluate: ({ tree, symbols }) => formulas.evaluate(tree, (symbol) => symbols[symbol]),
+  symbol: ({ symbol, threads, rows, cols }) => formulas.symbols({ threads, block: 128 }, rows, cols, 4)(symbol),
+  write: ({ function: name, args }) => formulas[name](...args),
+  typed: ({ text, unit }) => typed(text, unit),
+};
+const { shared = {}, asked } = JSON.parse(readFileSync(0, "utf8"));
+const answers = asked.map(({ what, ...rest }) => {
+  try {
+    return { is: does[what]({ ...shared, ...rest }) };
+  } catch (error) {
+    return { error: error.message };
+  }
+});
+process.stdout.write(JSON.stringify(answers));
