@@ -45,6 +45,7 @@ ORDER = (
     "recordfile",
     "records",
     "series",
+    "agreement",
     "excerpts",
     "nvrtc",
     "provenance",
