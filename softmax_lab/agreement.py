@@ -163,8 +163,8 @@ def demand(found: Iterable[Comparison | None]) -> None:
     wrong = [str(each) for each in found if each is not None and not each.ok]
     if wrong and os.environ.get(SWITCH) != "0":
         advice = (
-            "Allowed is what both runs spread and what two machines differ by. Is something else at "
-            f"work on this GPU? {SWITCH}=0 measures without comparing."
+            "Allowed is what both runs spread and what two machines differ by. Is something else "
+            f"at work on this GPU? {SWITCH}=0 measures without comparing."
         )
         raise Disagreement("\n".join([*wrong, advice]))
 

@@ -31,6 +31,7 @@ ORDER = (
     "counts",
     "counters",
     "coalescing",
+    "unrolling",
     "shuffle",
     "online",
     "replay",
