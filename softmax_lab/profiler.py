@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from softmax_lab import facts, gpu, provenance, records, registry
+from softmax_lab import bench, facts, gpu, provenance, records, registry
 from softmax_lab.counters import METRICS, OPCODES, OPTIONAL
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.recordfile import Counter
@@ -27,7 +27,10 @@ a matrix far beyond L2."""
 SHORT = tuple((65536, cols) for cols in (1, 2, 4, 7, 8))
 """Rows up to a sector long, where a thread a row makes every stride from one float to eight."""
 
-SHAPES_OF = {"softmax": SHAPES, "gemv": (*SHAPES, *SHORT)}
+NARROW = tuple((65536, cols) for cols in (8, 16, 32, 128))
+"""Rows of a sector to a few, where a warp a row has little to do in each."""
+
+SHAPES_OF = {"softmax": (*SHAPES, *NARROW), "gemv": (*SHAPES, *SHORT)}
 """Shapes of the record by family."""
 
 PROTOCOL = (
@@ -68,8 +71,7 @@ def run(
     device, chosen, dtype = gpu.ready(kernels, dtype, shapes)
     tool, run_name = find(), records.run_id()
     plan, launches = [], []
-    for family, mine in gpu.by_family(chosen).items():
-        here = shapes or SHAPES_OF.get(family, SHAPES)
+    for mine, here in bench.plan(chosen, SHAPES_OF, shapes):
         plan += [(kernel, shape) for shape in here for kernel in mine]
         launches += asked(
             functools.partial(_profile, tool, kernels=mine, shapes=here, dtype=dtype), say
