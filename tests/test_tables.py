@@ -24,6 +24,7 @@ from softmax_lab.counts import Counts
 from softmax_lab.nvrtc import Compiled
 from softmax_lab.records import Measured
 from softmax_lab.units import MISSING, number
+from softmax_lab.unrolling import Loop
 
 SHAPES = [(256, 1024), (37, 100), (1, 1), (33, 7)]
 ABOUT = {"GPU": "NVIDIA H200", "date": "2026-11-30 10:00 UTC", "driver": "580.1", "CUDA": "12.9"}
@@ -376,7 +377,7 @@ def test_what_an_unrolled_loop_adds_is_said_to_the_unit():
     assert "0 load requests and 0 sectors more" in str(findings.unrolled(even))
     assert "750 load requests and 657 sectors more" in str(findings.unrolled(odd))
     assert str(findings.unrolled(odd)).endswith("the difference, to the unit.")
-    assert str(findings.unrolled(odd, unroll=2)).endswith("not the difference.")
+    assert str(findings.unrolled(odd, Loop((2, 1)))).endswith("not the difference.")
 
 
 def test_a_record_without_counters_says_nothing_of_unrolling():
