@@ -9,7 +9,7 @@ const { el, labelled } = Lab, { safe, brief } = Lab.art, { symbols, counts: deri
 const limits = Lab.limits = { here: 2 ** 14, most: 2 ** 20, seconds: 20 };
 const WINDOW = 256; // steps of a warp that are kept at once
 const NOTHING = "nothing: it works all the same", WRONG = "wrong numbers", TYPED = "typed or drawn";
-const count = (n) => n === undefined || Number.isNaN(n) ? "–" : Number.isInteger(n) ? n.toLocaleString("en-US").replace(/,/g, "\u202f") : n.toFixed(2);
+const count = (n) => n === undefined || Number.isNaN(n) ? "–" : Number.isInteger(n) ? Lab.grouped(n) : n.toFixed(2);
 
 // ---- running: small launches at once, larger ones in a worker made from the driver's own text, so from file:// too ----
 function runner(unpacked) {
