@@ -47,7 +47,7 @@ const given = {
     allowed: ({ operation, sum }) => `what float32 must lose: ${operation} roundings, as many more as x lies below the maximum, and ${sum}·√N for the sum (N of a thread where that is more)`,
   },
   gemv: {
-    title: "Matrix times vector", kind: "Entries", one: "Entry", row: "Row of A", picture: "one row of A",
+    title: "Matrix times vector", kind: "Entries", one: "Entry", row: "Row of A", picture: "row 0 of A",
     named: {
       "normal": withVector(ROWS.normal),
       "all equal": withVector(ROWS["all equal"], (next, n) => Array(n).fill(0.3)),
