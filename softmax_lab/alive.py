@@ -13,7 +13,7 @@ from softmax_lab.live import IN_THE_BOOK
 from softmax_lab.livefile import FOLDER
 
 STATIC = FOLDER / "book" / "_static"
-SCRIPTS = ("formulas.js", "views.js", "explore.js", "predict.js")
+SCRIPTS = ("page.js", "formulas.js", "views.js", "explore.js", "predict.js")
 STYLE = "views.css"
 
 

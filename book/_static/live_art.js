@@ -94,7 +94,6 @@ Lab.art = (look) => {
 
   const active = (step) => LANES.filter((lane) => step.mask >>> lane & 1);
   const isAccess = (step) => ["load", "store", "atomic"].includes(step.op);
-  const digits = (n) => n.toLocaleString("en-US").replace(/,/g, "\u202f");
   /** Who touches what: [sector, [[lane, float in the sector], …]], …, in memory order. */
   function touched(step) {
     const found = new Map();
@@ -126,7 +125,7 @@ Lab.art = (look) => {
       art += label(8, y, `sectors of ${step.array}, at their byte: used floats solid, others hatched`);
       touched(step).forEach(([sector, users], slot) => {
         const x = 8 + slot % 4 * look.box, top = y + 24 + Math.floor(slot / 4) * look.row;
-        art += sectorBox(x, top + 5, new Set(users.map(([, place]) => place))) + text(x, top, `${digits(sector * SECTOR)}: ${laneList(new Set(users.map(([lane]) => lane)))}`, { size: 15 });
+        art += sectorBox(x, top + 5, new Set(users.map(([, place]) => place))) + text(x, top, `${Lab.grouped(sector * SECTOR)}: ${laneList(new Set(users.map(([lane]) => lane)))}`, { size: 15 });
       });
       y += 24 + Math.ceil(touched(step).length / 4) * look.row + 10;
     }

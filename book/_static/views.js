@@ -5,21 +5,9 @@
 "use strict";
 const Lab = globalThis.SoftmaxLab ??= {};
 if (Lab.views) return;
-const { number, SPACE } = Lab.formulas;
+const { el, labelled, fresh } = Lab, { number, SPACE } = Lab.formulas;
 
 const safe = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
-function el(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) name in element ? (element[name] = value) : element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-}
-let names = 0;
-const fresh = (what) => `lab-${what}-${++names}`;
-function labelled(text, control) {
-  control.id ||= fresh("control");
-  return el("span", { className: "lab-field" }, el("label", { htmlFor: control.id }, text), control);
-}
 
 /** At most one call a frame, however often it is asked for: what a slider may do while it is dragged. */
 function throttled(action) {
@@ -119,13 +107,8 @@ function mount() {
     }
   }
 }
-Lab.views = { kinds, mount, el, safe, labelled, throttled, spoken, scale, table, renew, fresh };
+Lab.views = { kinds, mount, safe, throttled, spoken, scale, table, renew };
 
-// In JupyterLab a key pressed on a slider or a choice would move through the notebook's cells: they are the view's own.
-globalThis.addEventListener?.("keydown", (event) => {
-  const ours = event.target.closest?.(".jp-Notebook :is(.lab-view, .lab-bench)");
-  if (ours && !(event.ctrlKey || event.metaKey || event.altKey)) event.stopPropagation();
-}, true);
 // Scripts of a page run in order before this event; in a notebook each output calls `mount` itself.
 document.addEventListener("DOMContentLoaded", mount);
 })();
