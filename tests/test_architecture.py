@@ -33,6 +33,7 @@ ORDER = (
     "coalescing",
     "shuffle",
     "online",
+    "merging",
     "replay",
     "roofline",
     "cost",
@@ -96,6 +97,7 @@ ORDER = (
     "live",
     "alive",
     "explorers",
+    "merging_frames",
     "predictions",
     "labs",
     "doctor",
@@ -105,7 +107,7 @@ VIEWS = set(
     "svg mathml prose canvas roof_chart plots frames runs findings tables widgets versus clock "
     "access machine caches pace waits lane_art microscope shuffle_frames online_frames "
     "trace_frames hand steppers overhead floors clock_plots clock_frames overflow "
-    "overflow_frames rungs climbs alive explorers predictions labs".split()
+    "overflow_frames rungs climbs alive explorers merging_frames predictions labs".split()
 )
 RUNS = {
     "emulator",

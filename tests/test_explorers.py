@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from softmax_lab import explorers, facts, ledger, live, records, registry
+from softmax_lab import alive, explorers, facts, ledger, live, records, registry
 from softmax_lab.records import Measured
 
 
@@ -98,7 +98,9 @@ def test_nonsense_is_refused(view, error, message):
 
 def test_in_the_book_a_view_brings_no_script_of_its_own(monkeypatch):
     view = explorers.shapes()
-    assert view._repr_html_().count("<script") == 1 + 5  # the data; four files and the start
+    assert (
+        view._repr_html_().count("<script") == 1 + len(alive.SCRIPTS) + 1
+    )  # the data, the files, the start
     monkeypatch.setenv(live.IN_THE_BOOK, "1")
     assert view._repr_html_().count("<script") == 1
     assert len(explorers.costs()._repr_html_()) < 60_000

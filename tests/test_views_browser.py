@@ -11,7 +11,7 @@ import pytest
 from bs4 import BeautifulSoup
 from test_browser import CONTRAST, MIN_CONTRAST, served
 
-from softmax_lab import alive, cost, explorers, ledger, live, registry, runs, units
+from softmax_lab import alive, cost, explorers, ledger, live, merging_frames, registry, runs, units
 from softmax_lab.predictions import choice, number, predict
 from softmax_lab.prose import Sentence
 
@@ -43,6 +43,7 @@ def guesses() -> alive.View:
 VIEWS = {
     "costs": lambda: explorers.costs("warp", 256, 1024),
     "shapes": lambda: explorers.shapes("naive", 256, 1024),
+    "merging": lambda: merging_frames.stepper("butterfly", 12),
     "predict": guesses,
 }
 
@@ -50,6 +51,7 @@ VIEWS = {
 TITLES = {
     "costs": "Cost explorer",
     "shapes": "Recorded shapes",
+    "merging": "Stepper of the merge",
     "predict": "Predict, then look",
 }
 
