@@ -7,6 +7,7 @@ const Lab = globalThis.SoftmaxLab, { kinds, el, safe, labelled, scale, spoken, p
 if (kinds.merging) return;
 const LOWEST = -3.4028234663852886e38, WARP = 32, BLOCK = 256, STRIDES = [16, 8, 4, 2, 1], STARTS = { published: -Infinity, finite: LOWEST };
 const { fround } = Math, { fixed, laneList } = Lab.art, range = (n) => Array.from({ length: n }, (_, t) => t);
+const wide = (field) => (field.classList.add("lab-wide-field"), field);
 const threadsOf = (tree) => tree === "shared" || tree === "warps" ? BLOCK : WARP;
 
 // ---- The model, in float32 ----
@@ -158,7 +159,7 @@ kinds.merging = (data) => {
   const field = labelled("−∞ at columns, such as 0 or 5–7", mask), wrong = el("p", { className: "lab-wrong", id: fresh("wrong"), hidden: true });
   mask.setAttribute("aria-describedby", wrong.id);
   field.append(wrong);
-  const form = el("form", { className: "lab-controls", onsubmit: () => false }, labelled("Tree", tree), labelled("Empty pair", start), labelled("Merge", guard), cols.box, field);
+  const form = el("form", { className: "lab-controls", onsubmit: () => false }, wide(labelled("Tree", tree)), labelled("Empty pair", start), labelled("Merge", guard), cols.box, field);
   const button = (text) => el("button", { type: "button" }, text), back = button("‹ Back"), next = button("Next ›"), seek = button("Where NaN is born");
   const slider = el("input", { type: "range", min: 0, step: 1 }), bar = el("div", { className: "lab-stepbar" }, back, labelled("Step", slider), next, seek);
   const fate = el("p", { className: "lab-note" }), note = el("p", { className: "lab-note lab-step-note" }), place = el("div");
