@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -105,6 +105,10 @@ SOFTMAX = Family(
     inputs=lambda *kind_and_sizes: (reference.inputs(*kind_and_sizes),),
     oracle=reference.softmax,
     compare=reference.compare,
+)
+
+LOG_SOFTMAX = replace(
+    SOFTMAX, name="log_softmax", oracle=reference.log_softmax, compare=reference.compare_log
 )
 
 GEMV = Family(
