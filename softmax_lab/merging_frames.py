@@ -133,7 +133,7 @@ def _body(rounds: Sequence[Round], at: int, start: float) -> tuple[int, list[str
             here = [t % WARP for t in born if t // WARP == warp]
             out += [*art.squares(y, own), _marks(y, own, here)]
         y = _BLOCK_TOP + _ROW * (count // WARP) + 20
-        out.append(_label(8, y, "warp 0: m and d of each lane"))
+        out.append(_label(8, y, "warp 0: m and L of each lane"))
         return y + 140, out + art.registers(y + 8, lines, kinds[:WARP])
     before = _kinds(rounds, at - 1, start) if at else kinds
     out += [*art.squares(24, before), _marks(24, before, ())]
@@ -145,7 +145,7 @@ def _body(rounds: Sequence[Round], at: int, start: float) -> tuple[int, list[str
         lost_now = {t for t, s in enumerate(source) if s is not None and kinds[t] == "lost"}
         out += art.wires(source, art.square_centre, 46, 132, strong, lost_now)
     out += [*art.squares(134, kinds), _marks(134, kinds, born)]
-    out.append(_label(8, 178, "m and d of each lane"))
+    out.append(_label(8, 178, "m and L of each lane"))
     return 318, out + art.registers(186, lines, kinds)
 
 
@@ -189,7 +189,7 @@ def verdict(rounds: Sequence[Round], tree: str) -> str:
     m, d = merging.result(rounds)
     born = merging.birth(rounds)
     if born is None:
-        return f"**the row survives**, with m = {art.fixed(m)} and d = {art.fixed(d)}."
+        return f"**the row survives**, with m = {art.fixed(m)} and L = {art.fixed(d)}."
     who = _named(rounds[born].born, tree)
     return f"**the row is lost**: NaN is born in step {born + 1} of {len(rounds)}, in {who}."
 
@@ -224,7 +224,7 @@ def words(rounds: Sequence[Round], at: int, tree: str, start: float) -> str:
         said += (
             " The row is lost."
             if lost((m, d))
-            else f" The row has m = {art.fixed(m)} and d = {art.fixed(d)}."
+            else f" The row has m = {art.fixed(m)} and L = {art.fixed(d)}."
         )
     return said
 

@@ -54,7 +54,7 @@ const noun = (tree) => threadsOf(tree) === WARP ? "lane" : "thread", named = (wh
 const capital = (text) => text[0].toUpperCase() + text.slice(1), bold = (text) => safe(text).replace(/\*\*(.+?)\*\*/g, "<strong>$1</strong>"), bare = (text) => text.replaceAll("**", "");
 function verdict(rounds, tree) {
   const [m, d] = rounds.at(-1).pairs[0], born = birth(rounds);
-  return born < 0 ? `**the row survives**, with m = ${fixed(m)} and d = ${fixed(d)}.`
+  return born < 0 ? `**the row survives**, with m = ${fixed(m)} and L = ${fixed(d)}.`
     : `**the row is lost**: NaN is born in step ${born + 1} of ${rounds.length}, in ${named(rounds[born].born, tree)}.`;
 }
 function does(rounds, at, tree, empty) {
@@ -85,7 +85,7 @@ function words(rounds, at, tree, start) {
   }
   const gone = matter.filter((t) => lost(pairs[t]));
   if (gone.length > born.length) said += ` NaN stays and spreads: it is in ${gone.length === matter.length && gone.length > 1 ? "all of " : ""}${named(gone, tree)} now.`;
-  if (at === rounds.length) said += lost(pairs[0]) ? " The row is lost." : ` The row has m = ${fixed(pairs[0][0])} and d = ${fixed(pairs[0][1])}.`;
+  if (at === rounds.length) said += lost(pairs[0]) ? " The row is lost." : ` The row has m = ${fixed(pairs[0][0])} and L = ${fixed(pairs[0][1])}.`;
   return said;
 }
 
@@ -110,7 +110,7 @@ function body(rounds, at, start, art, { pitch, cell }) {
       out += art.squares(y, own) + marks(y, own, born.filter((t) => Math.floor(t / WARP) === warp).map((t) => t % WARP));
     }
     const y = 24 + 26 * (count / WARP) + 20;
-    return [y + 140, out + label(8, y, "warp 0: m and d of each lane") + art.registers(y + 8, lines, mine.slice(0, WARP))];
+    return [y + 140, out + label(8, y, "warp 0: m and L of each lane") + art.registers(y + 8, lines, mine.slice(0, WARP))];
   }
   const before = at ? looks(rounds, at - 1, start) : mine;
   out += art.squares(24, before) + marks(24, before, []);
@@ -118,7 +118,7 @@ function body(rounds, at, start, art, { pitch, cell }) {
     const source = each.source.map((s, t) => s === null ? null : each.kind === "enter" ? t : s), reads = range(count).filter((t) => source[t] !== null);
     out += art.wires(source, 46, 132, new Set(reads.filter((t) => ["live", "absent"].includes(mine[t]))), new Set(reads.filter((t) => mine[t] === "lost")));
   }
-  return [318, out + art.squares(134, mine) + marks(134, mine, born) + label(8, 178, "m and d of each lane") + art.registers(186, lines, mine)];
+  return [318, out + art.squares(134, mine) + marks(134, mine, born) + label(8, 178, "m and L of each lane") + art.registers(186, lines, mine)];
 }
 const heard = (rounds, at, start) => `${heldAt(rounds, at, start).slice(0, WARP).map(([m, d], t) => `lane ${t}: ${fixed(m)} and ${fixed(d)}`).join(", ")}.`;
 
