@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from softmax_lab import merging, online, reference
+from softmax_lab import cuts, merging, online, reference
 from softmax_lab.merging import LOWEST, TREES, birth, laws, lost, lost_lengths, meet, result
 
 INF = math.inf
@@ -106,6 +106,21 @@ def test_guarded_and_identity_of_the_operator():
     assert lost(online.merge((INF, 1.0), (INF, 1.0)))
     one, other = online.merge_all(([1.0, LOWEST], [2.0, 0.0]), ([0.0, 3.0], [1.0, 5.0]))
     assert one.tolist() == [1.0, 3.0] and other.dtype == np.float32
+
+
+@pytest.mark.parametrize("cols", [1, 15, 16, 31])
+def test_the_kernel_with_the_published_start_loses_the_rows_that_the_model_loses(cols):
+    y = cuts.run("warp_merge-finite_start", reference.inputs("normal", 1, cols)).y
+    assert np.isnan(y).all() == np.isnan(y).any() == (cols in lost_lengths("butterfly"))
+
+
+def test_the_kernel_with_the_published_start_loses_a_row_with_a_mask_in_front():
+    x = reference.inputs("normal", 2, 40)
+    x[0, 3], x[1, 35] = -INF, -INF
+    y = cuts.run("warp_merge-finite_start", x).y
+    assert np.isnan(y[0]).all() and not np.isnan(y[1]).any()
+    births = [birth(meet(row, start=-INF)) for row in x]
+    assert births == [0, None]
 
 
 @pytest.mark.parametrize(
