@@ -34,6 +34,7 @@ ORDER = (
     "unrolling",
     "shuffle",
     "online",
+    "merging",
     "replay",
     "roofline",
     "cost",
@@ -99,6 +100,7 @@ ORDER = (
     "live",
     "alive",
     "explorers",
+    "merging_frames",
     "predictions",
     "labs",
     "doctor",
@@ -108,7 +110,7 @@ VIEWS = set(
     "svg mathml prose canvas roof_chart plots frames runs findings tables widgets versus clock "
     "access machine caches pace waits lane_art microscope shuffle_frames online_frames "
     "trace_frames hand steppers overhead floors clock_plots clock_frames overflow "
-    "overflow_frames rungs climbs alive explorers predictions labs".split()
+    "overflow_frames rungs climbs alive explorers merging_frames predictions labs".split()
 )
 RUNS = {
     "emulator",

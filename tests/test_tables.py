@@ -358,6 +358,24 @@ def test_resources_are_what_the_compiler_reports():
     assert "no NVRTC here" in str(runs.resources("naive", broken, ("sm_90",)))
 
 
+def test_instructions_are_counted_in_what_the_compiler_wrote():
+    text = "\n".join(["  shfl.sync.bfly.b32 %r1, %r2;", "@%p1 shfl.sync.bfly.b32 %r3, %r4;"])
+    text += "\n\tst.global.cs.f32 [%rd1], %f1;\n// st.global.f32 in a comment"
+
+    def compiled(kernel):
+        assert kernel is registry.get("naive")
+        return SimpleNamespace(ptx=text, compiler="NVRTC 1.2", arch="sm_90")
+
+    said = str(runs.instructions("naive", compiled, ("shfl", "st.global")))
+    assert "naive for sm_90 holds shfl.sync.bfly.b32 2 times and st.global.cs.f32 1 time" in said
+    assert "nothing that begins with ex2" in str(runs.instructions("naive", compiled, ("ex2",)))
+
+    def broken(kernel):
+        raise RuntimeError("no NVRTC here")
+
+    assert "no NVRTC here" in str(runs.instructions("naive", broken, ("shfl",)))
+
+
 def test_every_count_has_a_name_for_readers():
     assert set(findings.WORDS) == {*Counts.__dataclass_fields__, "flops"}
     assert len(set(findings.WORDS.values())) == len(findings.WORDS)

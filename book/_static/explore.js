@@ -4,7 +4,7 @@
 (() => {
 "use strict";
 const Lab = globalThis.SoftmaxLab, { el, labelled, fresh } = Lab, { counts, symbols, evaluate, floorTime, number, scaled, times, SPACE } = Lab.formulas;
-const { kinds, safe, throttled, spoken, scale, table, renew } = Lab.views;
+const { kinds, safe, throttled, spoken, scale, table, renew, picture } = Lab.views;
 if (kinds.costs) return;
 const shape = (rows, cols) => `${number(rows)}\u00a0×\u00a0${number(cols)}`, code = (text) => `<code>${safe(text)}</code>`;
 /** A count; where an expected value is in it, it says so. */
@@ -19,11 +19,6 @@ const text = (x, y, words, { anchor = "start", muted = false, turn = null } = {}
   `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" text-anchor="${anchor}" fill="currentColor"${muted ? ' class="lab-muted"' : ""}${turn === null ? "" : ` transform="rotate(${turn.toFixed(2)} ${x.toFixed(1)} ${y.toFixed(1)})"`}>${safe(words)}</text>`;
 const line = (x1, y1, x2, y2, { width = 1, stroke = LINE, dashes = "" } = {}) =>
   `<path d="M${x1.toFixed(1)} ${y1.toFixed(1)}L${x2.toFixed(1)} ${y2.toFixed(1)}" fill="none" stroke="${stroke}" stroke-width="${width}"${dashes ? ` stroke-dasharray="${dashes}"` : ""}/>`;
-function picture(height, title, words, body) {
-  const id = fresh("picture"), figure = el("div", { className: "lab-figure" });
-  figure.innerHTML = `<svg viewBox="0 0 720 ${height}" role="img" aria-labelledby="${id}-title ${id}-desc" font-family="sans-serif" font-size="16"><title id="${id}-title">${safe(title)}</title><desc id="${id}-desc">${safe(words)}</desc>${body}</svg>`;
-  return figure;
-}
 const decade = (k) => k < -3 || k > 3 ? `10${String(k).replace(/[-\d]/g, (c) => c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])}` : number(10 ** k);
 
 function roofline(points, roofs, peak, title) {

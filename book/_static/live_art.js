@@ -63,15 +63,15 @@ Lab.art = (look) => {
     const head = [0.4, -0.4].map((turn) => `${(x1 - 8 * Math.cos(angle + turn)).toFixed(1)} ${(y1 - 8 * Math.sin(angle + turn)).toFixed(1)}L${x1} ${y1}`).join("M");
     return `M${x0} ${y0}L${x1} ${y1}M${head}`;
   }
-  /** Who reads whom: from lane sources[l] at `top` to lane l at `bottom`; reads of a `strong` lane are bold. */
-  function wires(sources, top, bottom, strong) {
-    const paths = { faint: "", self: "", strong: "" };
+  /** Who reads whom: from lane sources[l] at `top` to lane l at `bottom`; reads of a `strong` lane are bold, of a `lost` one broken. */
+  function wires(sources, top, bottom, strong, lost = new Set()) {
+    const paths = { faint: "", self: "", strong: "", lost: "" };
     sources.forEach((source, lane) => {
       if (source === null) return;
-      const kind = source === lane ? "self" : strong.has(lane) ? "strong" : "faint", ends = [centre(source), top, centre(lane), bottom];
+      const kind = lost.has(lane) ? "lost" : source === lane ? "self" : strong.has(lane) ? "strong" : "faint", ends = [centre(source), top, centre(lane), bottom];
       paths[kind] += kind === "self" ? `M${ends[0]} ${top}L${ends[2]} ${bottom}` : arrow(...ends);
     });
-    const looks = { faint: `stroke="${look.line}" stroke-width="1.5"`, self: `stroke="${look.line}" stroke-width="1.5" stroke-dasharray="2 4"`, strong: `stroke="${look.live}" stroke-width="2"` };
+    const looks = { faint: `stroke="${look.line}" stroke-width="1.5"`, self: `stroke="${look.line}" stroke-width="1.5" stroke-dasharray="2 4"`, strong: `stroke="${look.live}" stroke-width="2"`, lost: `stroke="${look.lost}" stroke-width="2" stroke-dasharray="6 4"` };
     return Object.keys(looks).filter((kind) => paths[kind]).map((kind) => `<path d="${paths[kind]}" fill="none" ${looks[kind]}/>`).join("");
   }
   /** All lanes as two rows of cells: the lane's number, then each of its lines. */

@@ -82,6 +82,13 @@ function table(heads, rows, { texts = 1, hot = -1, note = "" } = {}) {
   return el("div", {}, box, ...(note ? [el("p", { className: "lab-note" }, note)] : []));
 }
 
+/** A picture, 720 units wide as all of the book's, with what it shows in words. */
+function picture(height, title, words, body) {
+  const id = fresh("picture"), figure = el("div", { className: "lab-figure" });
+  figure.innerHTML = `<svg viewBox="0 0 720 ${height}" role="img" aria-labelledby="${id}-title ${id}-desc" font-family="sans-serif" font-size="16"><title id="${id}-title">${safe(title)}</title><desc id="${id}-desc">${safe(words)}</desc>${body}</svg>`;
+  return figure;
+}
+
 /** Puts `parts` into `place`, and leaves the keyboard's place and the scroll of a part as they were. */
 function renew(place, ...parts) {
   const boxes = () => [...place.querySelectorAll(".lab-scroll, .lab-figure")];
@@ -107,7 +114,7 @@ function mount() {
     }
   }
 }
-Lab.views = { kinds, mount, safe, throttled, spoken, scale, table, renew };
+Lab.views = { kinds, mount, safe, throttled, spoken, scale, table, picture, renew };
 
 // Scripts of a page run in order before this event; in a notebook each output calls `mount` itself.
 document.addEventListener("DOMContentLoaded", mount);
