@@ -88,6 +88,15 @@ def table(runs: Sequence[Measured | None]) -> Table | Sentence:
     return Table(heads, tuple(rows), frozenset(range(1, 6)), note=note)
 
 
+def least(run: Measured | None) -> dict[str, float | None]:
+    """Least time of a softmax of one matrix [µs] by level (see `predictions`): derived from the
+    data sheet, measured as the copy of that size."""
+    if run is None or not run.copy_seconds:
+        return {"derived": None, "measured": None}
+    sheet = roofline.floor_time(once(run), sheet_of(run).dram_bytes_per_s)
+    return {"derived": 1e6 * sheet, "measured": 1e6 * run.copy_seconds}
+
+
 def bound(run: Measured | None) -> Sentence:
     """The least time of a softmax of one matrix: by data sheet, and by the copy of that size."""
     if run is None or not run.copy_seconds:

@@ -100,10 +100,10 @@ widgets.stepper([say(k) for k in range(5)], list("abcde"), description="Lane")
 widgets.grid([1, 2, 4], [8, 16], say, row="Rows", col="Columns")
 """,
     """
-widgets.predict("Which?", ["less", "more"], [say("less"), say("more")], say("the answer"))
-""",
-    """
-widgets.guess("How many?", "bytes", say("that many"))
+from softmax_lab import steppers
+from softmax_lab.svg import Svg
+drawn = lambda name: [Svg("<svg/>", "", f"{name} {k}") for k in range(2)]
+steppers.choose({"sum": drawn("sum"), "max": drawn("max")}, ["start", "end"], description="Show")
 """,
 )
 
@@ -237,8 +237,8 @@ def wait_for_change(page, handle, before: str) -> None:
 
 def test_the_sample_has_every_control(browser, sample):
     for visit in opened(browser, sample):
-        kinds = (".widget-play", ".widget-slider", ".widget-radio", ".widget-toggle-buttons")
-        assert [visit.page.locator(kind).count() for kind in kinds] == [1, 3, 1, 1]
+        kinds = (".widget-play", ".widget-slider", ".widget-toggle-buttons")
+        assert [visit.page.locator(kind).count() for kind in kinds] == [2, 4, 1]
 
 
 def test_every_control_has_a_name(chapter):
@@ -303,7 +303,7 @@ def test_play_steps_and_pauses(chapter):
 
 def test_choices_show_something_new(chapter):
     page = chapter.page
-    for group in page.locator(".widget-radio, .widget-toggle-buttons").all():
+    for group in page.locator(".widget-toggle-buttons").all():
         for option in group.locator("input, button").all()[1:]:
             before = shown(option)
             option.click()

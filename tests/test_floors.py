@@ -91,3 +91,13 @@ def test_the_chart_of_copies_speaks_its_points():
     chart = clock_plots.copies(RUNS)
     assert "2.15\u202fGB" in chart.alt
     assert "NVIDIA H200, 2026-12-01" in chart.note
+
+
+def test_the_least_time_is_derived_from_the_sheet_and_measured_as_the_copy():
+    found = floors.least(RUNS[0])
+    moved = 8 * SHAPES[2][0] * SHAPES[2][1]
+    peak = facts.GPUS["nvidia-h200"].dram_bytes_per_s
+    assert found["derived"] == pytest.approx(1e6 * moved / peak)
+    assert found["measured"] == 1e6 * RUNS[0].copy_seconds
+    for run in (None, replace(RUNS[0], copy_seconds=None)):
+        assert set(floors.least(run).values()) == {None}

@@ -179,7 +179,7 @@ def test_scanner_passes_over_the_rest(markdown):
         ("prose.say('It took 1.95 ms')", ["1.95 ms"]),
         ("f'{name} took 1.95 ms, {share:.4f} of it'", ["1.95 ms"]),
         ("said = '1.95 ms'\nMarkdown(f'<p>{said} or 7 s</p>')", ["1.95 ms", "7 s"]),
-        ("widgets.predict(q, ['4 sectors', '4 GB'], {'a': '5 s'})", ["4 GB", "5 s"]),
+        ("predict(q, ['4 sectors', '4 GB'], {'a': '5 s'})", ["4 GB", "5 s"]),
         ("'7' + ' GB'", ["7 GB"]),
         ("f\"{'7 GB'}\"", ["7 GB"]),
         ("f'{7} GB'", ["7 GB"]),
