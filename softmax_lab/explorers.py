@@ -37,8 +37,8 @@ ELEMENTS = ("float32", "float16")
 def costs(kernel: str = "naive", rows: int = 256, cols: int = 1024) -> View:
     """The cost explorer: any kernel of the ladder, M, N and element size; it starts at this shape.
 
-    Counts and bytes in closed form, least times by the data sheet and by the copy kernel's best rate,
-    the roofline. Raises ValueError for another kernel or for sizes that are not 1 to 2^20.
+    Counts and bytes in closed form, least times by the data sheet and by the copy kernel's best
+    rate, the roofline. Raises ValueError for another kernel or for sizes that are not 1 to 2^20.
     """
     found = registry.get(kernel)
     sizes = registry.checked_sizes((rows, cols))
@@ -159,8 +159,7 @@ def _roofs(runs: Sequence[Measured]) -> tuple[list[plots.Roof], float | None, st
         roofs.append(plots.Roof(BEST, _copy_rate(best), shape(best.rows, best.cols), measured=True))
         said.append(
             f"Copy kernel: {scaled(_copy_rate(best), 'B/s')} is its best rate, on "
-            f"{shape(best.rows, best.cols)}, whatever the size above; its own time at each recorded size stands among the "
-            "recorded shapes. Its shortest run took "
+            f"{shape(best.rows, best.cols)}: other copies reach less. Its shortest run took "
             f"{scaled(least.copy_seconds, 's')}, on {shape(least.rows, least.cols)}: a launch "
             "has a price of its own, and a matrix whose floor is below it does not come near it. "
             f"{provenance(best)}"
