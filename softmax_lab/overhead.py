@@ -45,9 +45,9 @@ def asynchronous(readings: Readings | None) -> Sentence:
     claimed = rate(call.bytes_once, call.each)
     verdict = "**No memory can do that.**" if claimed > sheet else "Here it is not even absurd."
     return say(
-        "The launch of a copy of {rows} × {cols} returns after **{call:s}**. The copy takes "
-        "{events:s}. Taken for the time of the copy, the first would mean {claimed:B/s}, {times:×} "
-        "the data sheet's {sheet:B/s}. " + verdict,
+        "The launch of a copy of {rows} × {cols} returns after **{call:s}**. Between two events "
+        "it takes {events:s}. Taken for the time of the copy, the first would mean {claimed:B/s}, "
+        "{times:×} the data sheet's {sheet:B/s}. " + verdict,
         rows=call.rows,
         cols=call.cols,
         call=call.each,
