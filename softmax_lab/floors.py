@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softmax_lab import roofline
+from softmax_lab import overhead, roofline
 from softmax_lab.facts import GPUS, Gpu
 from softmax_lab.ledger import Ledger
 from softmax_lab.plots import REFERENCE_GPU
@@ -64,6 +64,30 @@ def two_numbers(runs: Sequence[Measured | None]) -> Sentence:
         off=max(off),
         half=fit.half,
     )
+
+
+def without_start(readings: Readings | None, runs: Sequence[Measured | None]) -> Table | Sentence:
+    """Rates of one copy whose buffers L2 holds and of the same whose it does not [TB/s], as timed,
+    and over the time that is left without the start of a launch."""
+    fit = line(runs)
+    found = overhead.working_sets(readings) if readings else []
+    if fit is None or len(found) < 2 or min(one.each for one, *_ in found) <= fit.start:
+        return say("Two copies without their start: not measured yet.")
+    rows = []
+    for words, (one, _, speed) in (("L2", found[0]), ("DRAM", found[-1])):
+        moving = one.each - fit.start
+        pairs = f"{number(one.pairs)} pair{'' if one.pairs == 1 else 's'}, {words}"
+        cells = 1e6 * one.each, speed / 1e12, 1e6 * moving, rate(one.bytes_once, moving) / 1e12
+        rows.append((pairs, *map(number, cells)))
+    heads = (
+        "buffers, found in",
+        "copy [µs]",
+        "rate [TB/s]",
+        "without \\(t_0\\) [µs]",
+        "rate [TB/s]",
+    )
+    note = f"Copy of {shape(found[0][0].rows, found[0][0].cols)}; {overhead.where(readings)}"
+    return Table(heads, tuple(rows), frozenset(range(1, 5)), note=note)
 
 
 def table(runs: Sequence[Measured | None]) -> Table | Sentence:
@@ -137,9 +161,9 @@ def several_times(readings: Readings | None, runs: Sequence[Measured | None]) ->
         "and the fastest of several ways to share the matrix among threads, where the clocks "
         "took the simplest. Of the {apart:s} between the last "
         "two a start explains at most {start:s}; the rest may be the way of sharing, which the "
-        "record does not hold apart. And at the "
-        "best rate of any copy, that of {m} × {n}, it would be {floor:s}. That is "
-        "reckoned from a rate, and no time that anybody took. A kernel is held against **{copy:s}**, which the same protocol gave in the same run.",
+        "record does not hold apart. And at the best rate of any copy, that of {m} × {n}, it would "
+        "be {floor:s}. That is reckoned from a rate, and no time that anybody took. A kernel is "
+        "held against **{copy:s}**, which the same protocol gave in the same run.",
         rows=run.rows,
         cols=run.cols,
         wait=wait.each,

@@ -9,7 +9,7 @@ import pytest
 from softmax_lab import clock_plots, facts, floors, ledger, roofline
 from softmax_lab.counts import Counts
 from softmax_lab.records import Measured
-from softmax_lab.series import COPY, EMPTY, LARGE, SMALL, Readings, Series
+from softmax_lab.series import COPY, EMPTY, LARGE, MIDDLE, SMALL, Readings, Series
 from softmax_lab.units import MISSING
 
 SHAPES = [(64, 16), (1024, 1024), (4096, 65536)]
@@ -120,3 +120,16 @@ def test_the_times_of_one_copy_are_told_apart():
     assert "that of 4\u202f096 × 65\u202f536, it would be 100\u202fµs. That is reckoned" in said
     for lacking in ((None, [beside]), (readings, [best]), (readings, [])):
         assert MISSING in str(floors.several_times(*lacking))
+
+
+def test_a_start_hides_how_fast_a_cache_is():
+    once = 8 * MIDDLE[0] * MIDDLE[1]
+    times = {1: START + once / 8e12, 32: START + once / 4e12}
+    series = [Series(COPY, *MIDDLE, "graph", n, 1, (9.0, 9.0, t)) for n, t in times.items()]
+    table = floors.without_start(Readings("nvidia-h200", tuple(series)), RUNS)
+    assert [row[-1] for row in table.rows] == ["8", "4"]
+    assert float(table.rows[0][2]) < 4.5 < 8
+    early = Series(COPY, *MIDDLE, "graph", 1, 1, (9.0, 9.0, START / 2))
+    for made in ([], series[:1], [early, series[1]]):
+        assert MISSING in str(floors.without_start(Readings("nvidia-h200", tuple(made)), RUNS))
+    assert MISSING in str(floors.without_start(None, RUNS))
