@@ -26,7 +26,7 @@ ONCE = "2*E*M*N"
 """Bytes of one read and one write of the matrix: less no softmax from DRAM to DRAM can move."""
 
 FLOORS = "least time, if DRAM moved"
-BEST = "copy kernel's best rate"
+BEST = "copy's best rate"
 """What least times go by: the rate of one large copy, whatever the size that is looked at."""
 NOTE = (
     "Where rises of a maximum enter, the counts are expected values on independent random scores."
