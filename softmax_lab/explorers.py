@@ -25,6 +25,8 @@ MOST = 2**20
 """Rows or columns that the explorer offers: every count then stays below 2^53, exact in a page."""
 
 FLOORS = "least time, if DRAM moved"
+BEST = "copy's best rate"
+"""What least times go by: the rate of one large copy, whatever the size that is looked at."""
 NOTE = (
     "Where rises of a maximum enter, the counts are expected values on independent random scores."
 )
@@ -44,9 +46,9 @@ def costs(kernel: str = "naive", rows: int = 256, cols: int = 1024) -> View:
     """The cost explorer: any kernel of this one's family, M, N and element size; it starts at this
     shape.
 
-    Counts and bytes in closed form, least times by the data sheet and by the recorded copy kernel,
-    the roofline. Raises ValueError for a kernel outside the list or for sizes that are not 1 to
-    2^20.
+    Counts and bytes in closed form, least times by the data sheet and by the copy kernel's best
+    rate, the roofline. Raises ValueError for a kernel outside the list or for sizes that are not 1
+    to 2^20.
     """
     found = registry.get(kernel)
     sizes = registry.checked_sizes((rows, cols))
@@ -169,10 +171,10 @@ def _roofs(runs: Sequence[Measured]) -> tuple[list[plots.Roof], float | None, st
     copied = [run for run in runs if run.copy_seconds and run.level == "DRAM"]
     if copied:
         best, least = max(copied, key=_copy_rate), min(copied, key=lambda run: run.copy_seconds)
-        roofs.append(plots.Roof("copy kernel", _copy_rate(best), "best rate", measured=True))
+        roofs.append(plots.Roof(BEST, _copy_rate(best), shape(best.rows, best.cols), measured=True))
         said.append(
-            f"Copy kernel: {scaled(_copy_rate(best), 'B/s')}, its best rate, on "
-            f"{shape(best.rows, best.cols)}; its shortest run took "
+            f"Copy kernel: {scaled(_copy_rate(best), 'B/s')} is its best rate, on "
+            f"{shape(best.rows, best.cols)}: other copies reach less. Its shortest run took "
             f"{scaled(least.copy_seconds, 's')}, on {shape(least.rows, least.cols)}: a launch "
             "has a price of its own, and a matrix whose floor is below it does not come near it. "
             f"{provenance(best)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -114,11 +115,15 @@ def read(path: Path) -> Table:
 
     Raises ValueError naming the line that cannot be read.
     """
-    if not path.is_file():
-        return Table()
+    return _parsed(path, path.read_text(encoding="utf-8")) if path.is_file() else Table()
+
+
+@functools.lru_cache(maxsize=16)
+def _parsed(path: Path, text: str) -> Table:
+    """A record file's text, read once: a page looks up hundreds of runs in the same few files."""
     row_type = KINDS[checked(path.stem)]
     runs: dict[str, dict[str, str]] = {}
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = text.splitlines()
     top = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
     for line in lines[:top]:
         key, colon, value = line.removeprefix("#").strip().partition(": ")
@@ -130,14 +135,15 @@ def read(path: Path) -> Table:
     rows = csv.reader(lines[top:])
     if (head := next(rows, names)) != names:
         raise ValueError(f"{path}, line {top + 1}: columns {','.join(head)}, not {','.join(names)}")
-    out = []
+    types, out = [each.type for each in fields(row_type)], []
     for number, cells in enumerate(rows, top + 2):
         try:
-            pairs = zip(fields(row_type), cells, strict=True)
-            out.append(row_type(*(_cell(each.type, cell) for each, cell in pairs)))
+            pairs = zip(types, cells, strict=True)
+            out.append(row_type(*(_cell(kind, cell) for kind, cell in pairs)))
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: {error}") from error
-    return Table(tuple(out), {run: MappingProxyType(about) for run, about in runs.items()})
+    known = {run: MappingProxyType(about) for run, about in runs.items()}
+    return Table(tuple(out), MappingProxyType(known))
 
 
 def checked(kind: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 from fake_gpu import pretend
 
 from softmax_lab import bench, facts, gpu, profiler, records, reference, stopwatch
+from softmax_lab.__main__ import main
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.registry import KERNELS
 
@@ -171,13 +172,22 @@ def test_what_is_wrong_with_any_gpu_is_said_without_one(run, kernels, shape, dty
         (["bench", "--shapes", "3x²"], 2, "256x1024"),
     ],
 )
-def test_the_command_line_explains_what_it_refuses(arguments, status, words):
-    call = [sys.executable, "-m", "softmax_lab", *arguments]
+def test_the_command_line_explains_what_it_refuses(arguments, status, words, capsys):
+    try:
+        ended = main(arguments)
+    except SystemExit as left:  # argparse leaves so
+        ended = left.code
+    said = capsys.readouterr()
+    assert ended == status
+    assert words in said.err
+    assert not said.out  # no head of a table that never comes
+
+
+def test_a_refusal_leaves_the_process_without_a_traceback():
+    call = [sys.executable, "-m", "softmax_lab", "bench", "--kernels", "nope"]
     done = subprocess.run(call, capture_output=True, text=True)
-    assert done.returncode == status
-    assert words in done.stderr
-    assert not done.stdout  # no head of a table that never comes
-    assert "Traceback" not in done.stderr
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no kernel 'nope'" in done.stderr and "Traceback" not in done.stderr
 
 
 # ------------------------------------------------------------------------------ on a GPU

@@ -18,8 +18,14 @@ import pytest
 from softmax_lab import gpu, nvrtc, provenance, reference, registry, roofline, stopwatch
 from softmax_lab.registry import EXHIBITS, KERNELS
 
+SOON = {nvrtc.ARCHS[0], nvrtc.ARCHS[-1], "sm_90"}
+"""Architectures of the fast half: the oldest, the newest and the reference's."""
 BUILDS = [
-    pytest.param(kernel, arch, dtype, id=f"{kernel.name}-{arch}-{dtype}")
+    pytest.param(
+        *(kernel, arch, dtype),
+        id=f"{kernel.name}-{arch}-{dtype}",
+        marks=[] if arch in SOON else pytest.mark.slow,
+    )
     for kernel in (*KERNELS.values(), *EXHIBITS.values())
     for arch in nvrtc.ARCHS
     for dtype in kernel.dtypes

@@ -242,7 +242,8 @@ def test_row_lengths_set_the_model_beside_the_count():
 
 
 def test_shift_shows_what_goes_wrong_without_it():
-    table = tables.shift({"one": [89.0, 0.0], "sum": [85.0] * 1024, "none": [-104.0, -105.0]})
+    rows = {"one": [89.0, 0.0], "sum": [85.0] * 1024, "none": [-104.0, -105.0]}
+    table = tables.shift(rows, reference.unshifted, reference.softmax)
     without, shifted = column(table, "without the shift"), column(table, "with the shift")
     assert without == {"one": "NaN, 0", "sum": "0, 0, 0, …", "none": "NaN, NaN"}
     assert "NaN" not in "".join(shifted.values())
@@ -382,7 +383,8 @@ def test_every_count_has_a_name_for_readers():
 
 
 def test_shift_takes_arrays():
-    assert tables.shift({"a": np.zeros(2)}).rows[0][1] == "0, 0"
+    table = tables.shift({"a": np.zeros(2)}, reference.unshifted, reference.softmax)
+    assert table.rows[0][1] == "0, 0"
 
 
 def test_what_an_unrolled_loop_adds_is_said_to_the_unit():
