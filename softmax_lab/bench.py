@@ -97,21 +97,7 @@ def measure(kernel: str | Kernel, rows: int, cols: int, dtype="float32") -> Meas
 
     Raises as `run` does.
     """
-    session = run([kernel], [(rows, cols)], dtype)
-    row = session.rows[0]
-    return Measured(
-        kernel=row.kernel,
-        dtype=row.dtype,
-        rows=rows,
-        cols=cols,
-        gpu=session.gpu,
-        seconds=row.median_s,
-        p20=row.p20_s,
-        p80=row.p80_s,
-        copy_seconds=row.copy_median_s,
-        level=row.level,
-        provenance=session.provenance[row.run],
-    )
+    return run([kernel], [(rows, cols)], dtype).runs()[0]
 
 
 def summary(samples: Sequence[float]) -> tuple[float, float, float]:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from softmax_lab import reference
-from softmax_lab.coalescing import added_by_unrolling
+from softmax_lab import reference, unrolling
 from softmax_lab.counts import Counts
 from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, names, say
 from softmax_lab.records import Measured
 from softmax_lab.roofline import moved_bytes
 from softmax_lab.units import MISSING, number
+from softmax_lab.unrolling import Loop
 
 WORDS = {
     "add": "additions",
@@ -228,7 +228,7 @@ def unrolled(book: Ledger, unroll: int = 4) -> Sentence:
     first loop unrolled `unroll` times (kernels with a warp on a row)."""
     if book.measured is None or book.measured.counts.load_requests is None:
         return say(f"The GPU's own counters at this shape: {MISSING}.")
-    split, seams = added_by_unrolling(book.rows, book.cols, unroll)
+    split, seams = unrolling.added(book.rows, book.cols, Loop((unroll, 1)))
     beyond = book.measured.counts - book.executed
     return say(
         "On {rows} × {cols} the GPU made {more} load requests and {wider} sectors more than the "
