@@ -56,6 +56,7 @@ ORDER = (
     "stopwatch",
     "bench",
     "launches",
+    "rerun",
     "profiler",
     "ledger",
     "probe",
@@ -79,6 +80,9 @@ ORDER = (
     "clock_plots",
     "clock_frames",
     "machine",
+    "meeting",
+    "theirs",
+    "wide",
     "caches",
     "pace",
     "waits",
@@ -106,8 +110,8 @@ ORDER = (
 )
 VIEWS = set(
     "svg mathml prose canvas roof_chart plots frames runs findings tables widgets versus clock "
-    "access machine caches pace waits lane_art microscope shuffle_frames online_frames "
-    "trace_frames hand steppers overhead floors clock_plots clock_frames overflow "
+    "access machine meeting theirs wide caches pace waits lane_art microscope shuffle_frames "
+    "online_frames trace_frames hand steppers overhead floors clock_plots clock_frames overflow "
     "overflow_frames rungs climbs alive explorers predictions labs".split()
 )
 RUNS = {
@@ -118,10 +122,11 @@ RUNS = {
     "stopwatch",
     "bench",
     "launches",
+    "rerun",
     "profiler",
 }  # what launches or measures
 VERBS = {"count", "measure", "launch"}  # the ledger's functions that do
-GPU_ONLY = {"nvrtc", "provenance", "gpu", "stopwatch", "bench", "launches", "profiler"}
+GPU_ONLY = set("nvrtc provenance gpu stopwatch bench launches rerun profiler".split())
 CUPY = {"cupy", "cupyx", "cupy_backends"}
 LONGEST = 300  # lines of a module; a longer one has a second idea in it
 
