@@ -47,6 +47,7 @@ ORDER = (
     "recordfile",
     "records",
     "series",
+    "published",
     "agreement",
     "excerpts",
     "nvrtc",
@@ -89,6 +90,7 @@ ORDER = (
     "lane_art",
     "microscope",
     "shuffle_frames",
+    "tree_frames",
     "online_frames",
     "climbs",
     "trace_frames",
@@ -111,8 +113,8 @@ ORDER = (
 VIEWS = set(
     "svg mathml prose canvas roof_chart plots frames runs findings tables widgets versus clock "
     "access machine meeting theirs wide caches pace waits lane_art microscope shuffle_frames "
-    "online_frames trace_frames hand steppers overhead floors clock_plots clock_frames overflow "
-    "overflow_frames rungs climbs alive explorers predictions labs".split()
+    "tree_frames online_frames trace_frames hand steppers overhead floors clock_plots "
+    "clock_frames overflow overflow_frames rungs climbs alive explorers predictions labs".split()
 )
 RUNS = {
     "emulator",
