@@ -36,3 +36,19 @@ def without_mask(name: str, x):
             "be lost; x.filled(-np.inf) gives masked scores the probability 0"
         )
     return x
+
+
+def check_array(kernel: str, name: str, array, dtypes: tuple[str, ...]) -> None:
+    """Raise TypeError unless `array` is a NumPy or CuPy array of one of `dtypes` and not masked,
+    and ValueError unless it is C-contiguous; the message names the kernel and the argument."""
+    without_mask(f"{kernel}: {name}", array)
+    if not hasattr(array, "dtype") or not hasattr(array, "flags"):
+        got = type(array).__name__
+        raise TypeError(f"{kernel}: {name} must be a NumPy or CuPy array, got {got}")
+    if str(array.dtype) not in dtypes:
+        raise TypeError(f"{kernel}: {name} must be {' or '.join(dtypes)}, got {array.dtype}")
+    if not array.flags.c_contiguous:
+        raise ValueError(
+            f"{kernel}: {name} must be C-contiguous, got strides {array.strides} for shape "
+            f"{array.shape}; np/cp.ascontiguousarray makes a copy"
+        )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from softmax_lab import nvrtc, registry
+from softmax_lab.arguments import check_array
 from softmax_lab.facts import OLDEST_DRIVER
 from softmax_lab.nvrtc import ARCHS, Compiled, CompileError, SpillError, ToolkitError, compile
 from softmax_lab.registry import Kernel
@@ -76,7 +77,7 @@ def launch(kernel: str | Kernel, *arrays, out=None):
     sizes = kernel.check(*arrays)
     arguments = dict(zip(kernel.family.inputs_named, arrays, strict=True))
     if out is not None:
-        registry.check_array(kernel.name, "out", out, (str(arrays[0].dtype),))
+        check_array(kernel.name, "out", out, (str(arrays[0].dtype),))
         arguments["out"] = out
     _check_places(kernel.name, arguments)
     shape = kernel.family.result(**sizes)
