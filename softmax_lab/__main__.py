@@ -33,6 +33,9 @@ def _parser() -> argparse.ArgumentParser:
     bench = add("bench", _bench, "time the kernels on this machine's GPU and record it")
     clock = add("launches", _launches, "measure what launches cost by several clocks, record it")
     clock.add_argument("--publish", action="store_true", help="into the package's records")
+    again = add("rerun", _rerun, "measure a published table again, by its protocol and by ours")
+    again.add_argument("--shapes", type=_shapes, metavar="RxC,RxC", help="default: as published")
+    again.add_argument("--publish", action="store_true", help="into the package's records")
     profile = add("profile", _profile, "read hardware counters with Nsight Compute and record them")
     agree = add("agree", _agree, "time kernels again and say how far the record is from it")
     for one in (bench, profile, agree):
@@ -110,6 +113,14 @@ def _launches(options) -> int:
     from softmax_lab import launches
 
     session = launches.run(say=lambda line: print(line, flush=True))
+    print(f"recorded in {session.save(options.publish)}")
+    return 0
+
+
+def _rerun(options) -> int:
+    from softmax_lab import rerun
+
+    session = rerun.run(options.shapes, say=lambda line: print(line, flush=True))
     print(f"recorded in {session.save(options.publish)}")
     return 0
 

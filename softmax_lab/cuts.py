@@ -93,6 +93,68 @@ LINES = (
         *("warp_merge", "finite_start", "the finite start", "-CUDART_MAX_NORMAL_F", WRONG, (1, 12)),
         instead="-CUDART_INF_F",
     ),
+    Line(
+        *("block_tree", "reuse", "the barrier between the two trees"),
+        *("__syncthreads();  // every thread has read slot 0", "shared race"),
+        shape=(2, 40),
+    ),
+    Line(
+        *("block_tree", "level", "the barrier between two levels"),
+        *("__syncthreads();  // outside of the `if`", "shared race"),
+        shape=(2, 40),
+    ),
+    Line(
+        *("block_tree", "half", "the test for the lower half"),
+        *("if (thread < half) partial[thread] = fmaxf", "shared out of bounds"),
+        instead="partial[thread] = fmaxf",
+        shape=(2, 40),
+    ),
+    Line(
+        *("block_warp", "float", "the maximum's place in a float"),
+        *("const float row_max = maxima[mine][0];", WRONG),
+        instead="const int row_max = int(maxima[mine][0]);",
+        row=(-4294967296.0, -4294967296.0, -4294967296.0),
+    ),
+    Line(
+        *("block_warp", "stay", "the staying of threads without a row"),
+        *("x += row * cols;", "barrier after exit"),
+        instead="if (row >= size_t(rows)) return; x += row * cols;",
+        shape=(5, 8),
+    ),
+    Line(
+        *("block_warp", "guard", "the guard"),
+        *("const unsigned end = row < size_t(rows) ? cols : 0;", "out of bounds"),
+        instead="const unsigned end = cols;",
+        shape=(5, 8),
+    ),
+    Line(
+        *("block_warp", "fold", "the barrier before the fold"),
+        *("__syncthreads();  // every thread of all four rows", "shared uninitialised"),
+        shape=(4, 40),
+    ),
+    Line(
+        *("block_warp", "sum_broadcast", "the broadcast of the sum", "sums[mine][0] = sum;", WRONG),
+        shape=(4, 40),
+    ),
+    Line(
+        *("block_online", "barrier", "the barrier before the tree"),
+        *("__syncthreads();  // every thread comes here", "shared uninitialised"),
+        file="merge.cuh",
+        shape=(2, 40),
+    ),
+    Line(
+        *("block_online", "level", "the barrier between two levels"),
+        *("__syncthreads();  // outside of the `if`", "shared race"),
+        file="merge.cuh",
+        shape=(2, 40),
+    ),
+    Line(
+        *("block_online", "correction", "the correction factor"),
+        *("small.sum * expf(small.max - large.max)", WRONG),
+        file="merge.cuh",
+        instead="small.sum",
+        row=(1, 2, 3, 4),
+    ),
 )
 """Lines of registered kernels. A new one needs this entry, and `make live`."""
 

@@ -94,11 +94,45 @@ class Reading:
         return *shape, self.clock, self.pairs, self.launches
 
 
-KINDS = {"bench": Timing, "profile": Counter, "clock": Reading}
+@dataclass(frozen=True)
+class Rerun:
+    """A published measurement made again: times of one launch [s] of a kernel by its protocol and
+    by ours, in the same run.
+
+    `calls_s` is the mean of `launches` calls one after the other, `graph_s` that of as many in a
+    CUDA graph, both on one buffer pair; `cold_s` is the median of our protocol (`Timing`), with its
+    spread, where the data is at `level`. `max_error` is the largest absolute difference from
+    results in float64.
+    """
+
+    run: str
+    kernel: str
+    fingerprint: str
+    dtype: str
+    rows: int
+    cols: int
+    warm_ups: int
+    launches: int
+    calls_s: float
+    graph_s: float
+    cold_s: float
+    cold_p20_s: float
+    cold_p80_s: float
+    level: str
+    max_error: float
+
+    @property
+    def key(self) -> tuple:
+        """What a newer row replaces."""
+        return self.kernel, self.dtype, self.rows, self.cols
+
+
+KINDS = {"bench": Timing, "profile": Counter, "clock": Reading, "rerun": Rerun}
 _HEADS = {
     "bench": "Times of one launch in seconds. Rates and ratios are computed on reading.",
     "profile": "Hardware counters of one launch as Nsight Compute reports them.",
     "clock": "Readings of a clock around launches in seconds, in the order they were taken in.",
+    "rerun": "A published measurement made again: seconds of one launch, by its protocol and ours.",
 }
 
 

@@ -19,6 +19,7 @@ from softmax_lab.recordfile import (
     KINDS,
     Counter,
     Reading,
+    Rerun,
     Table,
     Timing,
     checked,
@@ -29,7 +30,7 @@ from softmax_lab.recordfile import (
 )
 from softmax_lab.registry import COPY, Kernel
 
-Row = Timing | Counter | Reading
+Row = Timing | Counter | Reading | Rerun
 
 UNKNOWN = Counts()
 """Nothing is known of a launch."""

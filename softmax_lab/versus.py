@@ -16,8 +16,11 @@ from softmax_lab.prose import Sentence, Table, names, say
 from softmax_lab.runs import shape
 from softmax_lab.units import number, percent
 
-MERGE = ("maximum of the row", "correction", "sum of the row")
-"""Phases in which the lanes of a row put their partial results together."""
+MERGE = (
+    *("maximum of the row", "before the reuse", "correction", "sum of the row"),
+    *("merge of the lanes", "merge of the threads"),
+)
+"""Phases in which the lanes or threads of a row put their partial results together."""
 
 
 def forms(books: Sequence[Ledger], phase: str, fields: Sequence[str]) -> Table:

@@ -48,6 +48,7 @@ ORDER = (
     "recordfile",
     "records",
     "series",
+    "published",
     "agreement",
     "excerpts",
     "nvrtc",
@@ -57,6 +58,7 @@ ORDER = (
     "stopwatch",
     "bench",
     "launches",
+    "rerun",
     "profiler",
     "ledger",
     "probe",
@@ -80,12 +82,16 @@ ORDER = (
     "clock_plots",
     "clock_frames",
     "machine",
+    "meeting",
+    "theirs",
+    "wide",
     "caches",
     "pace",
     "waits",
     "lane_art",
     "microscope",
     "shuffle_frames",
+    "tree_frames",
     "online_frames",
     "climbs",
     "trace_frames",
@@ -108,9 +114,10 @@ ORDER = (
 )
 VIEWS = set(
     "svg mathml prose canvas roof_chart plots frames runs findings tables widgets versus clock "
-    "access machine caches pace waits lane_art microscope shuffle_frames online_frames "
-    "trace_frames hand steppers overhead floors clock_plots clock_frames overflow "
-    "overflow_frames rungs climbs alive explorers merging_frames predictions labs".split()
+    "access machine meeting theirs wide caches pace waits lane_art microscope shuffle_frames "
+    "tree_frames online_frames trace_frames hand steppers overhead floors clock_plots "
+    "clock_frames overflow overflow_frames rungs climbs alive explorers merging_frames "
+    "predictions labs".split()
 )
 RUNS = {
     "emulator",
@@ -120,10 +127,11 @@ RUNS = {
     "stopwatch",
     "bench",
     "launches",
+    "rerun",
     "profiler",
 }  # what launches or measures
 VERBS = {"count", "measure", "launch"}  # the ledger's functions that do
-GPU_ONLY = {"nvrtc", "provenance", "gpu", "stopwatch", "bench", "launches", "profiler"}
+GPU_ONLY = set("nvrtc provenance gpu stopwatch bench launches rerun profiler".split())
 CUPY = {"cupy", "cupyx", "cupy_backends"}
 LONGEST = 300  # lines of a module; a longer one has a second idea in it
 

@@ -1,0 +1,163 @@
+"""Why few rows that are long are slow: blocks, multiprocessors, and the pace of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from softmax_lab import published
+from softmax_lab.clock import CLOSE
+from softmax_lab.facts import GPUS, MULTIPROCESSORS, WARP, Gpu
+from softmax_lab.prose import Sentence, Table, say
+from softmax_lab.published import USEFUL, Again
+from softmax_lab.records import Measured
+from softmax_lab.registry import get
+from softmax_lab.roofline import rate
+from softmax_lab.runs import provenance, sm_clock
+from softmax_lab.runs import shape as written
+from softmax_lab.theirs import source, where
+from softmax_lab.units import MISSING, number, percent
+
+ACTIVE, DURATION = "sm__cycles_active.avg", "gpu__time_duration.sum"
+
+
+def crowd(runs: Sequence[Measured | None], *, theirs: bool = False) -> Table | Sentence:
+    """Blocks, multiprocessors that have one, and useful rates, of all and of each of them: a
+    recorded run a row, below the published table's if asked for."""
+    rows = []
+    if theirs:
+        rows += [
+            _crowded(each.rows, each.cols, each.seconds, published.gpu())
+            for each in published.table()
+        ]
+    known = [run for run in runs if run is not None and run.seconds and run.gpu in GPUS]
+    if not rows and not known:
+        return say(f"Rates of few and of many rows: {MISSING}.")
+    headings = ()
+    if theirs and known:
+        headings = ((len(rows), f"{GPUS[known[0].gpu].name.removeprefix('NVIDIA ')}, cold"),)
+    rows += [_crowded(run.rows, run.cols, run.seconds, GPUS[run.gpu], run) for run in known]
+    heads = ("shape", "blocks", "multiprocessors with one", "of all")
+    heads += ("useful [GB/s]", "for each with one [GB/s]")
+    said = [f"First five: {source()}, as published."] if theirs else []
+    said.append(str(provenance(*known)) if known else f"On another GPU: {MISSING}.")
+    numeric = frozenset(range(1, len(heads)))
+    return Table(heads, tuple(rows), numeric, note=" ".join(said), groups=headings)
+
+
+def active(run: Measured | None) -> Sentence:
+    """The share of their clocks in which multiprocessors had work, as counted, beside the share of
+    them that a launch gives a block."""
+    seen = run.counters if run else {}
+    clock = sm_clock(run) if run else None
+    if not {ACTIVE, DURATION} <= set(seen) or clock is None or run.gpu not in GPUS:
+        return say(f"The share of time in which multiprocessors had work: {MISSING}.")
+    sheet = GPUS[run.gpu]
+    busy, _ = _blocks(run.rows, sheet, run.kernel)
+    return say(
+        "On {rows} × {cols} `{kernel}` gives {busy} of {all} multiprocessors a block, {share:%}. "
+        "The counters agree: on average a multiprocessor had work in {seen:%} of the clocks.",
+        rows=run.rows,
+        cols=run.cols,
+        kernel=run.kernel,
+        busy=busy,
+        all=sheet.multiprocessors,
+        share=busy / sheet.multiprocessors,
+        seen=seen[ACTIVE] / (seen[DURATION] * 1e-9 * clock),
+    )
+
+
+def fall(again: Again | None) -> Sentence:
+    """The rate that the widest published shape loses against the fastest, in two factors: idle
+    multiprocessors, and the pace of the others; of the published table and of `again`, cold."""
+    sheets = [(source(), published.gpu(), [(e.rows, e.cols, e.seconds) for e in published.table()])]
+    if again and again.gpu in GPUS:
+        cold = [(e.rows, e.cols, e.cold_s) for e in again.rows]
+        sheets.append((f"{where(again)}, cold", GPUS[again.gpu], cold))
+    return say("{each}", each=" ".join(_fall(*each).words for each in sheets))
+
+
+def _fall(who: str, sheet: Gpu, times: Sequence[tuple[int, int, float]]) -> Sentence:
+    def useful(run: tuple[int, int, float]) -> float:
+        return rate(USEFUL * run[0] * run[1], run[2])
+
+    fast, wide = max(times, key=useful), min(times, key=lambda run: run[0])
+    (busy, _), (there, blocks) = _blocks(wide[0], sheet), _blocks(fast[0], sheet)
+    lost = useful(fast) / useful(wide)
+    return say(
+        "{who}: from {a} to {b} the rate falls by {lost:×}. With {idle} of {all} multiprocessors "
+        "without a block, {part:×} of that is idle ones; each of the others is {pace:×} slower, "
+        "with {one} block instead of up to {many}.",
+        who=who,
+        a=written(*fast[:2]),
+        b=written(*wide[:2]),
+        lost=lost,
+        idle=sheet.multiprocessors - busy,
+        all=sheet.multiprocessors,
+        part=there / busy,
+        pace=lost * busy / there,
+        one=-(-wide[0] // sheet.multiprocessors),
+        many=min(-(-blocks // sheet.multiprocessors), _most(sheet)),
+    )
+
+
+def _most(sheet: Gpu) -> int:
+    """Blocks of the kernel that a multiprocessor has places for, by their warps."""
+    return MULTIPROCESSORS[sheet.compute_capability].warps * WARP // get(published.KERNEL).block
+
+
+def recovers(few: Measured | None, many: Sequence[Measured | None]) -> Sentence:
+    """The test: rows of one length, few of them and more. First every multiprocessor gets a block,
+    then each gets more of them; what either does for the rate of each."""
+    known = [run for run in many if run is not None and run.seconds]
+    if few is None or not few.seconds or few.gpu not in GPUS or not known:
+        return say(f"Whether more rows of that length bring the rate back: {MISSING}.")
+    sheet = GPUS[few.gpu]
+    (alone, each), said = _pace(few, sheet), []
+    paces = {run.rows: _pace(run, sheet)[1] / each for run in known}
+    for run in known:
+        words = "{rows} rows, {gain:×} on {more:×} the multiprocessors"
+        more, gain = _pace(run, sheet)[0] / alone, _useful(run) / _useful(few)
+        said.append(say(words, rows=run.rows, gain=gain, more=more).words)
+    full = min((rows for rows in paces if rows >= sheet.multiprocessors), default=max(paces))
+    best = max(paces, key=paces.get)
+    verdict = {
+        (True, True): "Idle multiprocessors are half of the answer, too few warps on the others "
+        "the other half.",
+        (True, False): "Idle multiprocessors are the answer.",
+        (False, True): "More than idle multiprocessors is at work already at the first step.",
+        (False, False): "A multiprocessor slows down in company: idle ones are not the answer.",
+    }[abs(paces[full] - 1) <= CLOSE, paces[best] > 1 + CLOSE]
+    return say(
+        "The rate against that of {few} rows of {cols}: {said}. For each multiprocessor with a "
+        "block that is {first:×} the pace at {full} rows, and {top:×} at {best}. " + verdict,
+        few=few.rows,
+        cols=few.cols,
+        said="; ".join(said),
+        first=paces[full],
+        full=full,
+        top=paces[best],
+        best=best,
+    )
+
+
+def _pace(run: Measured, sheet: Gpu) -> tuple[int, float]:
+    """Multiprocessors with a block, and the useful rate of each [B/s]."""
+    busy, _ = _blocks(run.rows, sheet, run.kernel)
+    return busy, _useful(run) / busy
+
+
+def _useful(run: Measured) -> float:
+    return rate(USEFUL * run.rows * run.cols, run.seconds)
+
+
+def _blocks(rows: int, sheet: Gpu, kernel: str = published.KERNEL) -> tuple[int, int]:
+    """(multiprocessors that get a block, blocks) of a launch over so many rows."""
+    blocks, _ = get(kernel).geometry(rows)
+    return min(blocks, sheet.multiprocessors), blocks
+
+
+def _crowded(rows: int, cols: int, seconds: float, sheet: Gpu, run: Measured | None = None):
+    busy, blocks = _blocks(rows, sheet, run.kernel if run else published.KERNEL)
+    useful = rate(USEFUL * rows * cols, seconds)
+    shares = (percent(busy / sheet.multiprocessors), number(useful / 1e9))
+    return (written(rows, cols), number(blocks), number(busy), *shares, number(useful / busy / 1e9))

@@ -1,0 +1,78 @@
+"""How the threads of a row meet: the price by hand, and faults that row sums do not show."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from softmax_lab import cuts, ledger, meeting, reference, versus
+from softmax_lab.cuts import WRONG
+
+
+@pytest.fixture(scope="module")
+def books():
+    names = ("warp", "block_tree", "block_warp", "block_online")
+    return [ledger.ledger(name, 9, 100, counted=False) for name in names]
+
+
+def test_the_price_of_a_row_by_hand(books):
+    # 9 rows: block_warp has 12 rows in its three blocks, and executes for all of them
+    warp, tree, eight, online = meeting.per_row(books).rows
+    assert warp == ("`warp`", "32", "0", "12", "0", "384", "32")
+    assert tree[1:] == ("512", "21", "0", "184", "1\u202f022", "0")
+    assert eight[2:4] == ("4", "107") and eight[5] == "3\u202f432"  # 12/9 of 80 and of 2574
+    assert online[1:] == ("256", "9", "0", "80", "1\u202f020", "255")
+
+
+def test_steps_and_threads_at_work():
+    short, long = meeting.at_work((8, 1024), (32, 256)).rows
+    assert short == ("8", "1", "25%", "1", "3.12%")
+    assert long == ("1\u202f024", "32", "100%", "4", "100%")
+
+
+def test_row_sums_do_not_see_what_the_oracle_refuses():
+    x = reference.inputs("normal", 4, 50)
+    want = reference.softmax(x).astype(np.float32)
+    good = str(meeting.row_sums(want, x))
+    assert "0 of 4 rows" in good and "passes it" in good
+    uniform = np.full_like(want, 1 / 50)
+    bad = str(meeting.row_sums(uniform, x))
+    assert "4 of 4 rows" in bad and "refuses it" in bad
+
+
+def test_a_maximum_in_an_integer():
+    table = meeting.cut_off((0.9, -0.9, -(2.0**31) - 256, float("inf")))
+    assert [row[1] for row in table.rows[:2]] == ["0", "0"]
+    assert table.rows[2][1:] == ("−2\u202f147\u202f483\u202f648", "0")
+    assert table.rows[3][2] == "∞"
+
+
+def test_a_barrier_ties_rows_together(books):
+    said = str(meeting.waiting(books[2]))
+    assert "32 warps, 8 on each of 4 rows" in said and "24 of the others" in said
+
+
+def test_the_first_fault_is_told():
+    assert "no fault" in str(meeting.said_by(()))
+    x = reference.inputs("normal", 5, 8)
+    said = str(meeting.said_by(cuts.run("block_warp-stay", x).faults))
+    assert "barrier after exit" in said and "768 threads had returned" in said
+
+
+def test_merging_threads_is_putting_a_row_together(books):
+    said = str(versus.merge_share(books[3]))  # subtraction, multiplication, addition a merge
+    assert "takes 765 FLOPs" in said and "765 as executed" in said  # 255 merges
+
+
+BLOCKS = [cut for cut in cuts.cuts() if cut.kernel.name.startswith("block")]
+
+
+@pytest.mark.parametrize("cut", BLOCKS, ids=lambda cut: cut.name)
+def test_a_line_that_is_gone_is_seen(cut):
+    row = cut.line.row
+    x = np.array([row], np.float32) if row else reference.inputs("normal", *cut.line.shape)
+    found = cuts.run(cut.name, x)
+    if cut.line.outcome == WRONG:
+        assert not found.faults and not reference.compare(found.y, x).ok
+    else:
+        assert cut.line.outcome in {fault.kind for fault in found.faults}
