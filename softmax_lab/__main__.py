@@ -45,6 +45,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     profile.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
 
+    sanitize = add("sanitize", _sanitize, "run every kernel under compute-sanitizer, record it")
+    soak = add("soak", _soak, "hold random launches on this machine's GPU against the oracle")
+    soak.add_argument("--launches", type=int, metavar="N", help="default: 100000")
+    soak.add_argument("--seed", type=int, default=0, metavar="S")
+    for one in (sanitize, soak):
+        one.add_argument("--kernels", type=_names, metavar="A,B", help="default: all")
+        one.add_argument("--publish", action="store_true", help="into the package's records")
+    sanitize.add_argument("--shapes", type=_shapes, metavar="RxC,RxC", help="rows x cols")
+    for hidden in ("--tool", "--planted"):
+        sanitize.add_argument(hidden, help=argparse.SUPPRESS)
+    sanitize.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+
     records = add("records", _records, "list the records, or those whose source has changed")
     records.add_argument("action", choices=("list", "stale", "drop"))
     records.add_argument("kernel", nargs="?", help="the kernel whose rows to drop")
@@ -114,6 +126,37 @@ def _profile(options) -> int:
     )
     print(f"recorded in {session.save(options.publish)}")
     return 0
+
+
+def _sanitize(options) -> int:
+    from softmax_lab import sanitize
+
+    if options.child:  # `sanitize.command` names what it is to do
+        if options.planted:
+            sanitize.child_with_a_defect(options.planted)
+        else:
+            sanitize.child(options.tool, options.kernels, options.shapes)
+        return 0
+    session, errors = sanitize.run(
+        options.kernels,
+        options.shapes or sanitize.SHAPES,
+        say=lambda line: print(line, flush=True),
+    )
+    print(f"recorded in {session.save(options.publish)}")
+    return 1 if errors else 0
+
+
+def _soak(options) -> int:
+    from softmax_lab import soak
+
+    session, failed = soak.run(
+        soak.LAUNCHES if options.launches is None else options.launches,
+        options.seed,
+        options.kernels,
+        say=lambda line: print(line, flush=True),
+    )
+    print(f"recorded in {session.save(options.publish)}")
+    return 1 if failed else 0
 
 
 def _records(options) -> int:

@@ -19,6 +19,8 @@ from softmax_lab.recordfile import (
     KINDS,
     Counter,
     Reading,
+    Sanitized,
+    Soaked,
     Table,
     Timing,
     checked,
@@ -29,7 +31,7 @@ from softmax_lab.recordfile import (
 )
 from softmax_lab.registry import COPY, Kernel
 
-Row = Timing | Counter | Reading
+Row = Timing | Counter | Reading | Sanitized | Soaked
 
 UNKNOWN = Counts()
 """Nothing is known of a launch."""

@@ -21,7 +21,7 @@ class Array:
     def __init__(self, values):
         self.values = values
         self.data = SimpleNamespace(
-            memset_async=lambda byte, size: self.values.fill(np.nan),
+            memset_async=lambda byte, size: self.values.view(np.uint8).fill(byte),
             copy_from_device_async=self._copy,
             owner=self,
         )
@@ -38,6 +38,9 @@ class Array:
 
     def __getitem__(self, place):
         return Array(self.values[place])
+
+    def reshape(self, shape):
+        return Array(self.values.reshape(shape))
 
     def set(self, values):
         self.values[...] = values

@@ -55,6 +55,7 @@ ORDER = (
     "bench",
     "launches",
     "profiler",
+    "soak",
     "ledger",
     "probe",
     "ops",
@@ -80,6 +81,7 @@ ORDER = (
     "caches",
     "pace",
     "waits",
+    "tried",
     "lane_art",
     "microscope",
     "shuffle_frames",
@@ -93,6 +95,7 @@ ORDER = (
     "steppers",
     "cuts",
     "planted",
+    "sanitize",
     "livefile",
     "live",
     "alive",
@@ -104,7 +107,7 @@ ORDER = (
 )
 VIEWS = set(
     "svg mathml prose canvas roof_chart plots frames runs findings tables widgets versus clock "
-    "access machine caches pace waits lane_art microscope shuffle_frames online_frames "
+    "access machine caches pace waits tried lane_art microscope shuffle_frames online_frames "
     "trace_frames hand steppers overhead floors clock_plots clock_frames overflow "
     "overflow_frames rungs climbs alive explorers predictions labs".split()
 )
@@ -117,9 +120,11 @@ RUNS = {
     "bench",
     "launches",
     "profiler",
+    "soak",
+    "sanitize",
 }  # what launches or measures
 VERBS = {"count", "measure", "launch"}  # the ledger's functions that do
-GPU_ONLY = {"nvrtc", "provenance", "gpu", "stopwatch", "bench", "launches", "profiler"}
+GPU_ONLY = set("nvrtc provenance gpu stopwatch bench launches profiler soak sanitize".split())
 CUPY = {"cupy", "cupyx", "cupy_backends"}
 LONGEST = 300  # lines of a module; a longer one has a second idea in it
 

@@ -491,10 +491,7 @@ def test_kernels_equal_the_oracle(cupy, name, shape):
         arrays = given(cupy, name, *shape, kind)
         y = poisoned(cupy, name, *shape)
         assert gpu.launch(name, *arrays, out=y) is y
-        # A thread takes cols / threads steps of up to five roundings (difference, two in exp,
-        # product, sum), and a tree follows; where they are biased, only the certain bound holds.
-        steps = -(-shape[1] // kernel.threads_per_row) + kernel.threads_per_row
-        terms = 5 * steps if kind in kernel.family.biased and shape[1] > 900 else None
+        terms = kernel.roundings(kind, shape[1])
         verdict = kernel.family.compare(y.get(), *(a.get() for a in arrays), terms=terms)
         assert verdict.ok, f"{kind}: {verdict.message}"
 
