@@ -54,6 +54,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     compiled.add_argument("--kernels", type=_names, metavar="A,B", help="default: all")
     compiled.add_argument("--archs", type=_names, metavar="sm_90,…", help="default: all")
+
+    contract = add("contract", _contract, "say what the operators and kernels do with any input")
+    contract.add_argument(
+        "--peers", action="store_true", help="run torch, SciPy, JAX where installed and record them"
+    )
     return parser
 
 
@@ -140,6 +145,16 @@ def _records(options) -> int:
             shapes = Counter((row.kernel, row.dtype, row.rows, row.cols) for row in table.rows)
             for (kernel, dtype, rows, cols), count in sorted(shapes.items()):
                 print(f"{slug}  {kind:<7}  {kernel} {dtype} {rows}x{cols}: {count} rows")
+    return 0
+
+
+def _contract(options) -> int:
+    from softmax_lab import contract_table, peers
+
+    if options.peers:
+        print(f"recorded in {peers.record(lambda line: print(line, flush=True))}")
+        return 0
+    print(*map(contract_table.table, contract_table.GROUPS), sep="\n\n")
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -106,6 +106,8 @@ SOFTMAX = Family(
     oracle=reference.softmax,
     compare=reference.compare,
 )
+
+LOG_SOFTMAX = replace(SOFTMAX, name="log_softmax", oracle=reference.log_softmax)
 
 GEMV = Family(
     name="gemv",

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from softmax_lab import cost, gemv_cost, reference
-from softmax_lab.arguments import dtype_name, told, without_mask
+from softmax_lab.arguments import dtype_name, is_aligned, told, without_mask
 from softmax_lab.families import GEMV, SIZE_LIMIT, SOFTMAX, Family, checked_sizes
 
 
@@ -100,7 +100,7 @@ class Kernel:
 
 def check_array(kernel: str, name: str, array, dtypes: tuple[str, ...]) -> None:
     """Raise TypeError unless `array` is a NumPy or CuPy array of one of `dtypes` and not masked,
-    and ValueError unless it is C-contiguous; the message names the kernel and the argument."""
+    and ValueError unless it is C-contiguous and aligned; the message names kernel and argument."""
     without_mask(f"{kernel}: {name}", array)
     if not hasattr(array, "dtype") or not hasattr(array, "flags"):
         got = type(array).__name__
@@ -112,6 +112,8 @@ def check_array(kernel: str, name: str, array, dtypes: tuple[str, ...]) -> None:
             f"{kernel}: {name} must be C-contiguous, got strides {array.strides} for shape "
             f"{array.shape}; np/cp.ascontiguousarray makes a copy"
         )
+    if array.size and not is_aligned(array):
+        raise ValueError(f"{kernel}: {name} must start at a multiple of {array.itemsize} bytes")
 
 
 def kernel_folder() -> Path:
@@ -210,6 +212,22 @@ EXHIBITS: dict[str, Kernel] = {
 }
 """Kernels that the book runs, shows and times beside the list, by name: roofs, and one that fails
 on purpose. None keeps the contract of softmax, so no run takes them unless they are named."""
+
+
+_BEST: dict[str, tuple[tuple[int, str], ...]] = {
+    "softmax": ((16, "online"), (SIZE_LIMIT - 1, "warp")),
+}
+"""By family, what the operators launch: for rows of up to so many columns, this kernel. The one
+place that says so; a test holds it against the recorded times."""
+
+
+def best(family: Family, cols: int) -> Kernel | None:
+    """The kernel of a family that the operators launch on rows of `cols` columns, None where none
+    takes them."""
+    for most, name in _BEST.get(family.name, ()):
+        if cols <= min(most, KERNELS[name].max_cols):
+            return KERNELS[name]
+    return None
 
 
 def so_far(name: str) -> list[str]:

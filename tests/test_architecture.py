@@ -56,7 +56,10 @@ ORDER = (
     "profiler",
     "ledger",
     "probe",
+    "promises",
+    "contract",
     "ops",
+    "peers",
     "svg",
     "mathml",
     "prose",
@@ -79,6 +82,7 @@ ORDER = (
     "caches",
     "pace",
     "waits",
+    "contract_table",
     "lane_art",
     "microscope",
     "shuffle_frames",
@@ -104,7 +108,7 @@ ORDER = (
 VIEWS = set(
     "svg mathml prose canvas roof_chart plots frames runs findings tables widgets versus clock "
     "access machine caches pace waits lane_art microscope shuffle_frames online_frames "
-    "trace_frames hand steppers overhead floors clock_plots clock_frames overflow "
+    "contract_table trace_frames hand steppers overhead floors clock_plots clock_frames overflow "
     "overflow_frames rungs climbs alive explorers predictions labs".split()
 )
 RUNS = {
