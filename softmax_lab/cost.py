@@ -125,7 +125,8 @@ def _tree(formula: str) -> ast.expr:
 
 
 # ---------------------------------------------------------------------------------------- softmax
-# Symbols: M rows, N columns, B threads and P rows of a block, W = 32 lanes, E bytes of an element.
+# Symbols: M rows, N columns; B threads and P rows of a block, T threads of a row, W = 32 lanes; E
+# bytes of an element.
 
 
 def traffic(way: str, requests: str, sectors: str) -> dict[str, str]:
@@ -141,10 +142,10 @@ def traffic(way: str, requests: str, sectors: str) -> dict[str, str]:
 LOAD_ROWS, _STORE_ROWS = (traffic(way, "ceil(M, W)*N", "S(M, N)") for way in ("load", "store"))
 """A thread walks a row: a request is one column of 32 rows."""
 
-LOAD_WARPS, _STORE_WARPS = (traffic(way, "M*ceil(N, W)", "V(M, N)") for way in ("load", "store"))
-"""A warp walks a row: a request is 32 columns of one row."""
+LOAD_WARPS, STORE_WARPS = (traffic(way, "M*ceil(N, W)", "V(M, N)") for way in ("load", "store"))
+"""Warps walk a row, one or several: a request is 32 columns of one row."""
 
-_SHARE = {"sub": "M*N", "exp": "M*N", "div": "M*N"}
+SHARE = {"sub": "M*N", "exp": "M*N", "div": "M*N"}
 """exp(x - max) / sum for every element."""
 
 GUARD = Phase("guard", {"branches": "ceil(M, B)*ceil(B, W)", "diverged": "min(1, M % W)"})
@@ -155,7 +156,7 @@ NAIVE_EXECUTED = (
     GUARD,
     Phase("maximum", LOAD_ROWS | {"compare": "M*N"}),
     Phase("sum", LOAD_ROWS | {"sub": "M*N", "exp": "M*N", "add": "M*N"}),
-    Phase("write", LOAD_ROWS | _SHARE | _STORE_ROWS),
+    Phase("write", LOAD_ROWS | SHARE | _STORE_ROWS),
 )
 """`naive` as written: the maximum starts from -FLT_MAX and the sum from 0, so both take N steps."""
 
@@ -167,12 +168,12 @@ NAIVE_STORE_EXECUTED = (
 """`naive_store`: each exponential is computed once and waits in y, and the sum is taken in
 double."""
 
-_WRITE_TEXTBOOK = Phase("write", _SHARE | {"load_bytes": "E*M*N", "store_bytes": "E*M*N"})
+WRITE_TEXTBOOK = Phase("write", SHARE | {"load_bytes": "E*M*N", "store_bytes": "E*M*N"})
 
 NAIVE_TEXTBOOK = (
     Phase("maximum", {"compare": "M*(N - 1)", "load_bytes": "E*M*N"}),
     Phase("sum", {"sub": "M*N", "exp": "M*N", "add": "M*(N - 1)", "load_bytes": "E*M*N"}),
-    _WRITE_TEXTBOOK,
+    WRITE_TEXTBOOK,
 )
 """The useful work of three passes: N - 1 comparisons and additions a row (arithmetic and bytes
 only)."""
@@ -229,7 +230,7 @@ def _online(form: str) -> tuple[Phase, ...]:
         GUARD,
         Phase("online pass", LOAD_ROWS | _step(form, "R") | branches),
         *contract,
-        Phase("write", LOAD_ROWS | _SHARE | _STORE_ROWS),
+        Phase("write", LOAD_ROWS | SHARE | _STORE_ROWS),
     )
 
 
@@ -239,7 +240,7 @@ the other forms, and the correction of a warp, meet exp(inf - inf) = NaN and nee
 
 ONLINE_TEXTBOOK = (
     Phase("online pass", {**_step("branch", "R"), "load_bytes": "E*M*N"}),
-    _WRITE_TEXTBOOK,
+    WRITE_TEXTBOOK,
 )
 """4MN + R FLOPs, 2MN exponentials, 12MN bytes: the branch form is the one that does no work
 twice."""
@@ -258,7 +259,7 @@ def _warp(form: str) -> tuple[Phase, ...]:
         Phase("maximum of the row", {"compare": "M*W*lg(W)", "shuffles": "M*(lg(W) + 1)"}),
         _CORRECTION,
         Phase("sum of the row", {"add": "M*W*lg(W)", "shuffles": "M*(lg(W) + 1)"}),
-        Phase("write", LOAD_WARPS | _SHARE | _STORE_WARPS),
+        Phase("write", LOAD_WARPS | SHARE | STORE_WARPS),
     )
 
 

@@ -123,8 +123,15 @@ def run(name: str, x: np.ndarray) -> emulator.Run:
     sizes = cut.kernel.check(x)
     launched = (x, emulator.Out(x.shape), *sizes.values())
     blocks, threads = cut.kernel.geometry(sizes["rows"])
-    symbol = cut.kernel.symbol
-    return emulator.launch(cut.source, blocks, threads, launched, kernel=symbol, sanitize=True)
+    return emulator.launch(
+        cut.source,
+        blocks,
+        threads,
+        launched,
+        kernel=cut.kernel.symbol,
+        shared=cut.kernel.shared_bytes,
+        sanitize=True,
+    )
 
 
 def without(text: str, line: Line, name: str) -> tuple[int, str, str]:

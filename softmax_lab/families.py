@@ -107,7 +107,9 @@ SOFTMAX = Family(
     compare=reference.compare,
 )
 
-LOG_SOFTMAX = replace(SOFTMAX, name="log_softmax", oracle=reference.log_softmax)
+LOG_SOFTMAX = replace(
+    SOFTMAX, name="log_softmax", oracle=reference.log_softmax, compare=reference.compare_log
+)
 
 GEMV = Family(
     name="gemv",

@@ -14,13 +14,16 @@ FLAGS = ("--std=c++17",)
 
 
 def fingerprint(kernel: str | Kernel, dtype: str = "float32") -> str:
-    """16 hex digits of a kernel's code, our headers in it, its block shape, `dtype` and the flags.
+    """16 hex digits of a kernel's code, our headers in it, its block, `dtype` and the flags.
 
     Comments and white space do not enter; system headers enter by name. Raises ValueError for an
     unknown kernel.
     """
     kernel = registry.get(kernel)
-    constants = (f"{kernel.rows_per_block}x{kernel.threads_per_row}", dtype, *FLAGS)
+    launch = f"{kernel.rows_per_block}x{kernel.threads_per_row}"
+    launch += " along y" * kernel.rows_along_y
+    launch += f", {kernel.shared_bytes} bytes shared" if kernel.shared_bytes else ""
+    constants = (launch, dtype, *FLAGS)
     text = "\0".join((*constants, *_with_headers(kernel.path, set())))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -102,7 +102,7 @@ def launch(kernel: str | Kernel, *arrays, out=None):
             out = empty(first, shape)
         run = function(kernel, str(first.dtype), first.device.id)
         grid, block = kernel.geometry(sizes["rows"])
-        run((grid,), (block,), ordered(kernel, arrays, out, sizes))
+        run((grid,), block, ordered(kernel, arrays, out, sizes), kernel.shared_bytes)
     return out
 
 

@@ -51,12 +51,12 @@ def symbols(
 ) -> Callable[[str], float]:
     """What the symbols of a kernel's formulas stand for (see `cost`), as a function of the symbol.
 
-    R, R_T and D are data: exact for x, for sizes alone their expected values on independent
-    continuous data.
+    R, R_T, R_X, R_Y and D are data: exact for x, for sizes alone their expected values on
+    independent continuous data.
     """
     rows, cols, threads = sizes["rows"], sizes["cols"], kernel.threads_per_row
     plain = {"M": rows, "N": cols, "W": WARP, "E": ITEMSIZE[dtype]}
-    plain |= {"B": kernel.block, "P": kernel.rows_per_block}
+    plain |= {"B": kernel.block, "P": kernel.rows_per_block, "T": threads}
 
     @cache  # R and D walk over the whole matrix, and several formulas hold them
     def lookup(symbol: str) -> float:
@@ -73,6 +73,13 @@ def symbols(
                     online.expected_diverged(rows, cols, threads)
                     if x is None
                     else online.diverged(x, threads)
+                )
+            case "R_X" | "R_Y":
+                how = threads, symbol == "R_X"
+                return (
+                    online.expected_merge_rises(rows, cols, *how)
+                    if x is None
+                    else online.merge_rises(x, *how)
                 )
         return plain[symbol]
 

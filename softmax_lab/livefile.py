@@ -68,6 +68,8 @@ def why_not(kernel: registry.Kernel) -> str:
     """Why a page does not run this kernel, or "" if it does."""
     if kernel.family is not registry.SOFTMAX:
         return f"a bench makes matrices of scores; it takes {_listed(kernel.family.inputs_named)}"
+    if kernel.shared_bytes or kernel.rows_along_y:
+        return "a page launches blocks of one dimension without dynamic shared memory"
     if "float32" not in kernel.dtypes:
         return f"a bench has float32 only; it takes {' or '.join(kernel.dtypes)}"
     if '"../hopper.cuh"' in kernel.path.read_text(encoding="utf-8"):

@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -40,9 +40,10 @@ class SpillError(ValueError):
 class Compiled:
     """Machine code of one kernel for one architecture, and what it takes per thread and per block.
 
-    `shared_bytes` [B a block] is static shared memory, `spill_bytes` [B a thread] stores and loads
-    together, `stack_bytes` [B a thread] the stack frame (arrays indexed at run time live there
-    without being spills). `compiler` names what made it, such as "NVRTC 12.9".
+    `shared_bytes` [B a block] is shared memory, a listed kernel's dynamic one included,
+    `spill_bytes` [B a thread] stores and loads together, `stack_bytes` [B a thread] the stack frame
+    (arrays indexed at run time live there without being spills). `compiler` names what made it,
+    such as "NVRTC 12.9".
     """
 
     name: str
@@ -74,7 +75,8 @@ def compile(kernel: str | Kernel, arch: str = "sm_90", dtype="float32") -> Compi
     if capability(arch) < kernel.requires:
         raise ValueError(f"{kernel.name} needs sm_{kernel.requires} or newer, got {arch}")
     source = kernel.path.read_text(encoding="utf-8")
-    return compile_source(source, kernel.symbol, arch, folder=kernel.path.parent)
+    made = compile_source(source, kernel.symbol, arch, folder=kernel.path.parent)
+    return replace(made, shared_bytes=made.shared_bytes + kernel.shared_bytes)
 
 
 def compile_source(

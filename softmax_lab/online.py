@@ -148,6 +148,37 @@ def expected_diverged(rows: int, cols: int, threads: int = 1) -> float:
     return total
 
 
+def merge_rises(x, threads: int, butterfly: bool) -> int:
+    """How often a merge finds the larger maximum in the second of two parts, when `threads` (a
+    power of two) threads have walked x (rows, cols) as in `rises` and their maxima meet: t and t +
+    threads/2, and so on by halves; in a butterfly every thread merges with its partner."""
+    x = np.asarray(x, dtype=np.float32)
+    walks = np.full((x.shape[0], -(-x.shape[1] // threads) * threads), LOWEST, np.float32)
+    walks[:, : x.shape[1]] = np.fmax(x, LOWEST)  # fmax: NaN is "not above", as in `rises`
+    maxima = walks.reshape(x.shape[0], -1, threads).max(axis=1)
+    return int(_meet(maxima, np.less, np.maximum, butterfly))
+
+
+def expected_merge_rises(rows: int, cols: int, threads: int, butterfly: bool) -> float:
+    """E[merge_rises] for independent continuous data: the larger maximum is in the second part with
+    the probability that any one element of the two is."""
+    elements = (cols + np.arange(threads)[::-1]) // threads
+    share = lambda mine, other: other / np.maximum(mine + other, 1)  # noqa: E731
+    return rows * float(_meet(elements[None], share, np.add, butterfly))
+
+
+def _meet(parts: np.ndarray, asked, combine, butterfly: bool):
+    """Sum of asked(mine, other) over all merges of parts (rows, threads), halved to one."""
+    total, half = 0, parts.shape[1] // 2
+    lanes = np.arange(parts.shape[1])
+    while half:
+        mine = parts if butterfly else parts[:, :half]
+        other = parts[:, lanes ^ half] if butterfly else parts[:, half : 2 * half]
+        total += asked(mine, other).sum()
+        parts, half = combine(mine, other), half // 2
+    return total
+
+
 def _by_warp_step(flags: np.ndarray, threads: int) -> np.ndarray:
     """(rows, cols) → (warps, rows of a warp, steps, columns of a step); False where no lane
     stands."""

@@ -25,7 +25,7 @@ def room(book: Ledger) -> Sentence:
     gpu = GPUS[book.measured.gpu if book.measured and book.measured.gpu in GPUS else REFERENCE_GPU]
     kernel, made = book.kernel, book.compiled
     most = occupancy(gpu.compute_capability, kernel.block, made.registers, made.shared_bytes)
-    blocks, threads = kernel.geometry(book.rows)
+    blocks, _ = kernel.geometry(book.rows)
     working = min(blocks, gpu.multiprocessors)
     return say(
         "A multiprocessor of the {gpu} has room for {warps} warps of this kernel, in {fit} blocks. "
@@ -36,7 +36,7 @@ def room(book: Ledger) -> Sentence:
         fit=most.blocks,
         rows=book.rows,
         blocks=blocks,
-        threads=threads,
+        threads=kernel.block,
         all=gpu.multiprocessors,
         working=working,
         idle=gpu.multiprocessors - working,

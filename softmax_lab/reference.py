@@ -108,6 +108,34 @@ def compare(y, x, *, dtype="float32", terms: int | None = None) -> Verdict:
     one thread's sum, is allowed instead of 4·√cols: the certain bound, for `BIASED` inputs. Raises
     ValueError when the shapes differ or `dtype` is no key of `UNIT`, TypeError for a masked array.
     """
+    x, y, writing = _checked(y, x, dtype)
+    if x.size == 0:
+        return Verdict(True, "nothing to compare")
+    want, units = softmax(x), _depth(x) + _summing(x, terms)
+    allowed = want * (units * UNIT["float32"] + writing) + DENORMAL_ERROR
+    return judged(y, want, allowed)
+
+
+def compare_log(y, x, *, dtype="float32", terms: int | None = None) -> Verdict:
+    """Judge y (rows, cols) as the log-softmax of x (rows, cols), element by element.
+
+    Allowed at element i: the roundings of x_i - max, of the logarithm and of the result, each
+    relative to its size, and (8 + 4·√cols) roundings of float32 absolutely, because a relative
+    error of the sum is an absolute one of its logarithm. What float32 cannot hold must be -inf.
+    `dtype`, `terms` and errors are those of `compare`.
+    """
+    x, y, writing = _checked(y, x, dtype)
+    if x.size == 0:
+        return Verdict(True, "nothing to compare")
+    want = log_softmax(x)
+    want[want < -np.finfo(np.float32).max] = -np.inf
+    size = np.where(np.isfinite(want), np.abs(want), 0)
+    allowed = (_depth(x) + 3 * size + _summing(x, terms)) * UNIT["float32"] + size * writing
+    return judged(y, want, allowed)
+
+
+def _checked(y, x, dtype) -> tuple[np.ndarray, np.ndarray, float]:
+    """x, y and what one more rounding to `dtype` adds, relatively (0 for float32)."""
     x, y = np.asarray(without_mask("x", x)), np.asarray(without_mask("y", y))
     writing = UNIT.get(dtype_name(dtype))
     if writing is None:
@@ -116,18 +144,20 @@ def compare(y, x, *, dtype="float32", terms: int | None = None) -> Verdict:
         raise ValueError(
             f"compare takes y and x of one shape (rows, cols), got {y.shape} and {x.shape}"
         )
-    if x.size == 0:
-        return Verdict(True, "nothing to compare")
-    want, wide = softmax(x), x.astype(np.float64)
+    return x, y, writing if writing != UNIT["float32"] else 0.0
+
+
+def _depth(x: np.ndarray) -> np.ndarray:
+    """|x_i - max| of each row, 0 where it is not finite."""
+    wide = x.astype(np.float64)
     with np.errstate(invalid="ignore"):
         depth = np.abs(wide - wide.max(axis=1, keepdims=True))
-        summing = SUM_ERROR * np.sqrt(x.shape[1]) if terms is None else terms
-        units = OPERATION_ERROR + np.where(np.isfinite(depth), depth, 0) + summing
-        allowed = (
-            want * (units * UNIT["float32"] + (writing if writing != UNIT["float32"] else 0))
-            + DENORMAL_ERROR
-        )
-    return judged(y, want, allowed)
+    return np.where(np.isfinite(depth), depth, 0)
+
+
+def _summing(x: np.ndarray, terms: int | None) -> float:
+    """Roundings allowed to a sum over a row and to what surrounds it [units]."""
+    return OPERATION_ERROR + (SUM_ERROR * np.sqrt(x.shape[1]) if terms is None else terms)
 
 
 def judged(y: np.ndarray, want: np.ndarray, allowed: np.ndarray) -> Verdict:
@@ -147,7 +177,7 @@ def judged(y: np.ndarray, want: np.ndarray, allowed: np.ndarray) -> Verdict:
     at = tuple(int(i) for i in np.unravel_index(np.argmax(error), error.shape))
     worst = float(error[at])
     if worst <= 1:
-        limit = float(allowed[at] / want[at]) if want[at] > 0 else None
+        limit = float(allowed[at] / abs(want[at])) if np.isfinite(want[at]) and want[at] else None
         said = f"largest error {worst:.2f} of what is allowed"
         return Verdict(True, said, worst, *at, allowed=limit)
     here = f"y[{_spot(at)}] is {got[at]:.9g}, must be {want[at]:.9g}"

@@ -8,9 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from softmax_lab import cost, gemv_cost, reference
+from softmax_lab import block_cost, cost, gemv_cost, reference
 from softmax_lab.arguments import dtype_name, is_aligned, told, without_mask
-from softmax_lab.families import GEMV, SIZE_LIMIT, SOFTMAX, Family, checked_sizes
+from softmax_lab.families import (
+    GEMV,
+    LOG_SOFTMAX,
+    SIZE_LIMIT,
+    SOFTMAX,
+    Family,
+    checked_sizes,
+)
 
 
 @dataclass(frozen=True)
@@ -18,7 +25,8 @@ class Kernel:
     """One kernel: pure data plus its two closed forms (see `cost`).
 
     `requires` is the lowest compute capability it compiles for (75 is `sm_75`), `title` what charts
-    call it.
+    call it, `shared_bytes` the dynamic shared memory of a block [B]. With `rows_along_y` a block is
+    two-dimensional: threadIdx.y is the row, threadIdx.x the thread of the row.
     """
 
     name: str
@@ -30,6 +38,8 @@ class Kernel:
     executed: tuple[cost.Phase, ...]
     textbook: tuple[cost.Phase, ...]
     title: str
+    shared_bytes: int = 0
+    rows_along_y: bool = False
 
     @property
     def symbol(self) -> str:
@@ -93,9 +103,11 @@ class Kernel:
             raise ValueError(f"{self.name} takes {' or '.join(self.dtypes)}, got {got}")
         return name
 
-    def geometry(self, rows: int) -> tuple[int, int]:
-        """(blocks, threads of a block) of a launch over `rows` rows."""
-        return -(-rows // self.rows_per_block), self.block
+    def geometry(self, rows: int) -> tuple[int, tuple[int, ...]]:
+        """(blocks, threads of a block along x and, if it has one, y) of a launch over `rows`
+        rows."""
+        shape = (self.threads_per_row, self.rows_per_block) if self.rows_along_y else (self.block,)
+        return -(-rows // self.rows_per_block), shape
 
 
 def check_array(kernel: str, name: str, array, dtypes: tuple[str, ...]) -> None:
@@ -172,6 +184,74 @@ _ALL = (
     _thread_per_row("online_branchfree", cost.ONLINE_EXECUTED["branchfree"], "online, branch-free"),
     _warp_per_row("warp", cost.WARP_EXECUTED["branch"], "one warp per row"),
     _warp_per_row("warp_rescale", cost.WARP_EXECUTED["rescale"], "one warp per row, as published"),
+    Kernel(
+        name="block_tree",
+        family=SOFTMAX,
+        rows_per_block=1,
+        threads_per_row=512,
+        dtypes=("float32",),
+        requires=75,
+        executed=block_cost.TREE_EXECUTED,
+        textbook=block_cost.THREE_PASSES_TEXTBOOK,
+        title="one block per row, trees",
+        shared_bytes=4 * 512,
+    ),
+    Kernel(
+        name="block_warp",
+        family=SOFTMAX,
+        rows_per_block=4,
+        threads_per_row=256,
+        dtypes=("float32",),
+        requires=75,
+        executed=block_cost.FOLD_EXECUTED,
+        textbook=block_cost.THREE_PASSES_TEXTBOOK,
+        title="eight warps per row, shuffles",
+        rows_along_y=True,
+    ),
+    Kernel(
+        name="warp_merge",
+        family=SOFTMAX,
+        rows_per_block=4,
+        threads_per_row=32,
+        dtypes=("float32",),
+        requires=75,
+        executed=block_cost.MERGE_EXECUTED,
+        textbook=block_cost.MERGE_TEXTBOOK,
+        title="one warp per row, one operator",
+    ),
+    Kernel(
+        name="block_online",
+        family=SOFTMAX,
+        rows_per_block=1,
+        threads_per_row=256,
+        dtypes=("float32",),
+        requires=75,
+        executed=block_cost.BLOCK_ONLINE_EXECUTED,
+        textbook=block_cost.BLOCK_ONLINE_TEXTBOOK,
+        title="one block per row, online",
+    ),
+    Kernel(
+        name="log_softmax/online_warp",
+        family=LOG_SOFTMAX,
+        rows_per_block=1,
+        threads_per_row=32,
+        dtypes=("float32",),
+        requires=75,
+        executed=block_cost.LOG_WARP_EXECUTED,
+        textbook=block_cost.LOG_WARP_TEXTBOOK,
+        title="log-softmax, one warp per row",
+    ),
+    Kernel(
+        name="log_softmax/online_block",
+        family=LOG_SOFTMAX,
+        rows_per_block=1,
+        threads_per_row=256,
+        dtypes=("float32",),
+        requires=75,
+        executed=block_cost.LOG_BLOCK_EXECUTED,
+        textbook=block_cost.LOG_BLOCK_TEXTBOOK,
+        title="log-softmax, one block per row",
+    ),
     _gemv("row_per_thread", 128, 1, gemv_cost.EXECUTED["thread"], "GEMV, one thread per row"),
     _gemv("row_per_warp", 4, 32, gemv_cost.EXECUTED["warp"], "GEMV, one warp per row"),
     _gemv("row_per_warp_vec4", 4, 32, gemv_cost.EXECUTED["vec4"], "GEMV, one warp, four floats"),
@@ -215,7 +295,11 @@ on purpose. None keeps the contract of softmax, so no run takes them unless they
 
 
 _BEST: dict[str, tuple[tuple[int, str], ...]] = {
-    "softmax": ((16, "online"), (SIZE_LIMIT - 1, "warp")),
+    "softmax": ((16, "online"), (2048, "warp"), (SIZE_LIMIT - 1, "block_online")),
+    "log_softmax": (
+        (2048, "log_softmax/online_warp"),
+        (SIZE_LIMIT - 1, "log_softmax/online_block"),
+    ),
 }
 """By family, what the operators launch: for rows of up to so many columns, this kernel. The one
 place that says so; a test holds it against the recorded times."""

@@ -191,8 +191,8 @@ def crowd(books: Sequence[Ledger]) -> Sentence:
     gpu = GPUS[REFERENCE_GPU]
     said = []
     for book in books:
-        blocks, threads = book.kernel.geometry(book.rows)
-        warps = blocks * -(-threads // WARP)
+        blocks, _ = book.kernel.geometry(book.rows)
+        warps = blocks * -(-book.kernel.block // WARP)
         said.append(
             f"`{book.kernel.symbol}` launches {number(blocks)} blocks, {number(warps)} warps"
         )

@@ -36,6 +36,7 @@ ORDER = (
     "replay",
     "roofline",
     "cost",
+    "block_cost",
     "gemv_cost",
     "reference",
     "products",
@@ -133,6 +134,7 @@ INCLUDES = {
     "cuda_fp16.h",
     "cuda_bf16.h",
     "../common.cuh",
+    "../merge.cuh",
     "../hopper.cuh",
 }
 HEAD = ("Idea", "Launch", "Traffic", "Source")

@@ -11,12 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softmax_lab import LADDER, launch, reference, registry
+from softmax_lab import KERNELS, LADDER, launch, reference, registry
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = {case["id"]: case for case in json.loads((ROOT / "tests" / "cases.json").read_text())}
 
 every_kernel = pytest.mark.parametrize("name", [kernel.name for kernel in LADDER])
+every_log = pytest.mark.parametrize(
+    "name", [name for name, kernel in KERNELS.items() if kernel.family is registry.LOG_SOFTMAX]
+)
 
 
 def run(name, x):
@@ -48,6 +51,46 @@ def test_n01_one_finite_value_among_masked_ones(name, cols, place):
     assert np.flatnonzero(y[0]).tolist() == [spot] and y[0, spot] == 1
     assert np.flatnonzero(y[1]).tolist() == [0, 2]
     assert y[1, [0, 2]] == pytest.approx([0.26894142, 0.73105858], rel=1e-6)
+
+
+@every_log
+@pytest.mark.parametrize("cols", [8, 33, 1024, 100_000])
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
+def test_n01_logarithms_of_rows_that_are_masked_but_for_few(name, cols, place):
+    spot = {"first": 0, "middle": cols // 2, "last": cols - 1}[place]
+    x = np.full((2, cols), -np.inf, "f4")
+    x[0, spot], x[1, 0], x[1, 2] = 10, 1, 2
+    y = run(name, x)
+    assert np.flatnonzero(np.isfinite(y[0])).tolist() == [spot] and y[0, spot] == 0
+    assert np.flatnonzero(np.isfinite(y[1])).tolist() == [0, 2]
+    assert y[1, [0, 2]] == pytest.approx([-1.31326169, -0.31326169], rel=1e-6)
+    assert (y[~np.isfinite(y)] == -np.inf).all()
+
+
+@every_log
+@pytest.mark.parametrize("cols", [4, 64, 5000])
+def test_n02_rows_without_logarithms_are_nan_throughout(name, cols):
+    x = np.zeros((4, cols), "f4")
+    x[0], x[1, :4], x[2, :4] = -np.inf, [1, np.inf, 2, 0], [np.inf, np.inf, 0, 0]
+    y = run(name, x)
+    assert np.isnan(y[:3]).all() and np.isfinite(y[3]).all()
+
+
+@every_log
+def test_n04_large_offsets_keep_the_logarithm(name):
+    thirds = [-2.40760596, -1.40760596, -0.40760596]
+    for row in ([-1e7, -1e7 + 1, -1e7 + 2], [1000, 1001, 1002]):
+        assert run(name, [row])[0] == pytest.approx(thirds, rel=1e-6)
+    assert run(name, [[3.4e38, -3.4e38, 0]])[0].tolist() == [0, -np.inf, np.float32(-3.4e38)]
+
+
+@every_log
+def test_n05_one_column_has_the_logarithm_0_and_the_tail_survives(name):
+    assert run(name, [[0.7], [88.72284], [-1e30]]).tolist() == [[0], [0], [0]]
+    assert run(name, [[0, -90], [0, -110]])[:, 1].tolist() == [-90, -110]
+    near, far = run(name, [[16.942385, 0]])[0]
+    assert -1.5e-7 <= near <= 0
+    assert far == np.float32(-16.942385)
 
 
 @every_kernel

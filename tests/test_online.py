@@ -151,3 +151,43 @@ def test_expected_divergence(threads):
     assert online.diverged(x, threads) == pytest.approx(
         online.expected_diverged(4096, 70, threads), rel=0.02
     )
+
+
+def merges_one_by_one(maxima, butterfly: bool) -> int:
+    """`merge_rises` of one row's maxima, a lane and a round at a time."""
+    rose, half = 0, len(maxima) // 2
+    while half:
+        lanes = range(len(maxima) if butterfly else half)
+        partner = [t ^ half if butterfly else t + half for t in lanes]
+        rose += sum(maxima[p] > maxima[t] for t, p in zip(lanes, partner, strict=True))
+        maxima = [max(maxima[t], maxima[p]) for t, p in zip(lanes, partner, strict=True)]
+        half //= 2
+    return rose
+
+
+@pytest.mark.parametrize("butterfly", [True, False])
+@pytest.mark.parametrize("threads", [1, 4, 32])
+def test_merges_that_rise_are_counted_as_lanes_meet(threads, butterfly):
+    rng = np.random.default_rng(6)
+    for cols in (1, 3, 31, 32, 33, 100):
+        x = rng.integers(-3, 4, (5, cols)).astype("f4")  # ties do not count
+        x[1, :: max(1, cols // 3)] = np.nan
+        x[2, -1], x[3] = np.inf, -np.inf
+        want = 0
+        for row in x:
+            walks = [row[t::threads] for t in range(threads)]
+            walks = [[v for v in walk if not np.isnan(v)] for walk in walks]
+            maxima = [max([*map(float, walk), online.LOWEST]) for walk in walks]
+            want += merges_one_by_one(maxima, butterfly)
+        assert online.merge_rises(x, threads, butterfly) == want
+
+
+@pytest.mark.parametrize("butterfly", [True, False])
+@pytest.mark.parametrize("cols", [1, 5, 40, 300])
+def test_expected_merges_that_rise_are_the_mean(cols, butterfly):
+    x = np.random.default_rng(7).standard_normal((4000, cols))
+    mean = online.merge_rises(x, 32, butterfly) / len(x)
+    expected = online.expected_merge_rises(1, cols, 32, butterfly)
+    assert mean == pytest.approx(expected, rel=0.03)
+    # With every lane at work, one of the two partners rises, in five rounds of 16 pairs.
+    assert not butterfly or cols < 32 or expected == 80

@@ -387,13 +387,15 @@ def test_headers_constants_and_types_count(tmp_path, monkeypatch):
     seen = {fingerprint.fingerprint(made), fingerprint.fingerprint(made, "float16")}
     seen.add(fingerprint.fingerprint(dataclasses.replace(made, rows_per_block=64)))
     seen.add(fingerprint.fingerprint(dataclasses.replace(made, threads_per_row=32)))
+    seen.add(fingerprint.fingerprint(dataclasses.replace(made, shared_bytes=512)))
+    seen.add(fingerprint.fingerprint(dataclasses.replace(made, rows_along_y=True)))
     (tmp_path / "common.cuh").write_text(
         '#include "common.cuh"\nint g(char*);'
     )  # and no endless loop
     seen.add(fingerprint.fingerprint(made))
     monkeypatch.setattr(fingerprint, "FLAGS", ("--std=c++20",))
     seen.add(fingerprint.fingerprint(made))
-    assert len(seen) == 6
+    assert len(seen) == 8
 
 
 def test_prose_about_a_kernel_does_not_count():

@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 
 from softmax_lab import online
-from softmax_lab.reference import INPUTS, compare, inputs, softmax, unshifted
+from softmax_lab.reference import (
+    INPUTS,
+    compare,
+    compare_log,
+    inputs,
+    log_softmax,
+    softmax,
+    unshifted,
+)
 
 
 def float32_softmax(x):
@@ -44,7 +52,18 @@ def test_large_offsets():
 
 def test_empty():
     for shape in ((0, 5), (5, 0), (0, 0)):
-        assert softmax(np.zeros(shape)).shape == shape
+        assert softmax(np.zeros(shape)).shape == log_softmax(np.zeros(shape)).shape == shape
+
+
+def test_the_logarithm_of_softmax():
+    for name in INPUTS:
+        x = inputs(name, 6, 9)
+        with np.errstate(divide="ignore"):
+            want = np.log(softmax(x))
+        deep = want < -700  # softmax itself is subnormal or 0 in float64
+        assert np.allclose(log_softmax(x)[~deep], want[~deep], rtol=1e-12, equal_nan=True)
+        assert (log_softmax(x)[deep] < -690).all()
+    assert log_softmax([0, -2000]).tolist() == [0, -2000]
 
 
 @pytest.mark.parametrize("name", [name for name in INPUTS if name not in ("special", "masked")])
@@ -155,6 +174,51 @@ def test_repeating_values_bias_a_long_sum_and_the_certain_bound_covers_it():
     y = np.exp(x) / total
     assert not compare(y, x).ok
     assert compare(y, x, terms=x.shape[1]).ok
+
+
+# ------------------------------------------------------------------------------ log-softmax
+
+
+def float32_log_softmax(x):
+    with np.errstate(all="ignore"):
+        shifted = x - x.max(axis=1, keepdims=True)
+        return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True, dtype=np.float32))
+
+
+@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize("cols", [1, 7, 100, 4096])
+def test_an_honest_float32_log_softmax_passes(name, cols):
+    x = inputs(name, 12, cols)
+    verdict = compare_log(float32_log_softmax(x), x)
+    assert verdict.ok, verdict.message
+
+
+WRONG_LOGS = {
+    "zeros": lambda x: np.zeros_like(x),
+    "uniform": lambda x: np.full_like(x, -np.log(x.shape[1])),
+    "softmax": float32_softmax,
+    "softmax, then its logarithm": lambda x: np.log(float32_softmax(x)),
+    "maximum and logarithm added first": lambda x: (
+        x - (x.max(1, keepdims=True) - float32_log_softmax(x).max(1, keepdims=True))
+    ),
+    "lost tail": lambda x: np.hstack([float32_log_softmax(x[:, :-1]), x[:, -1:] - 9]),
+    "half precision": lambda x: float32_log_softmax(x).astype("f2").astype("f4"),
+    "logarithm to base 2": lambda x: float32_log_softmax(x) / np.float32(np.log(2)),
+    "a sum of all but one": lambda x: float32_log_softmax(x) + np.float32(1 / x.shape[1]),
+    "masked entries of -FLT_MAX": lambda x: np.maximum(float32_log_softmax(x), np.finfo("f4").min),
+    "not a number": lambda x: np.full_like(x, np.nan),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_LOGS)
+@pytest.mark.parametrize("cols", [33, 1024])
+def test_wrong_logarithms_are_refused(name, cols):
+    x = 1e5 + np.round(inputs("normal", 5, cols))
+    x[:, 1], x[:, 2] = 1e5 - 95, -np.inf
+    with np.errstate(all="ignore"):
+        y = WRONG_LOGS[name](x).astype(np.float32)
+    assert compare_log(float32_log_softmax(x), x).ok
+    assert not compare_log(y, x).ok, name
 
 
 def test_the_verdict_says_what_is_allowed_at_its_worst_element():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ def test_each_kernel_has_its_source(kernel):
 def test_every_source_file_is_registered():
     files = {
         path
-        for family in ("softmax", "gemv", "sgemm")
+        for family in ("softmax", "log_softmax", "gemv", "sgemm")
         for path in registry.kernel_folder().glob(f"{family}/*.cu")
     }
     assert files == {kernel.path for kernel in KERNELS.values()}
@@ -30,7 +32,13 @@ def test_ladder_is_the_softmax_part():
 
 @pytest.mark.parametrize(("rows", "blocks"), [(1, 1), (128, 1), (129, 2), (2**31 - 1, 2**24)])
 def test_geometry_covers_the_rows(rows, blocks):
-    assert KERNELS["naive"].geometry(rows) == (blocks, 128)
+    assert KERNELS["naive"].geometry(rows) == (blocks, (128,))
+
+
+def test_rows_of_a_block_may_lie_along_y():
+    kernel = replace(KERNELS["naive"], rows_per_block=4, threads_per_row=256)
+    assert kernel.geometry(9) == (3, (1024,))
+    assert replace(kernel, rows_along_y=True).geometry(9) == (3, (256, 4))
 
 
 def test_get_names_the_kernels():

@@ -177,6 +177,7 @@ def test_no_recorded_occupancy_is_above_the_possible(name):
         90,
         kernel.block,
         int(recorded.counters["launch__registers_per_thread"]),
+        int(recorded.counters["launch__shared_mem_per_block"]) - 1024,  # less what the system takes
         blocks_there_are=kernel.geometry(65536)[0] / facts.GPUS["nvidia-h200"].multiprocessors,
     ).share
     assert 0.85 * possible < achieved <= possible

@@ -72,6 +72,7 @@ def run(
         block,
         arguments,
         kernel=kernel.symbol,
+        shared=kernel.shared_bytes,
         lockstep=lockstep,
         sanitize=sanitize,
         trace=trace,
@@ -95,6 +96,7 @@ def plain(kernel: Kernel | str, *arrays: np.ndarray, limits: Limits = Limits()) 
         block,
         arguments,
         kernel=kernel.symbol,
+        shared=kernel.shared_bytes,
         count=False,
         limits=limits,
     )

@@ -5,7 +5,7 @@
 
 namespace cooperative_groups {
 struct thread_block {
-    static EMU_HELPER void sync() { emu::watched_barrier(); }
+    static EMU_HELPER void sync(unsigned line = __builtin_LINE()) { emu::watched_barrier(line); }
     static EMU_HELPER unsigned thread_rank() { return emu::g.current->linear; }
     static EMU_HELPER unsigned size() { return emu::g.threads; }
     static EMU_HELPER unsigned num_threads() { return emu::g.threads; }
@@ -19,7 +19,7 @@ static EMU_HELPER thread_block this_thread_block() { return {}; }
 // All blocks of the launch, which must be cooperative: then they are all alive, and can wait for
 // each other.
 struct grid_group {
-    static EMU_HELPER void sync() { emu::watched_group_barrier(); }
+    static EMU_HELPER void sync(unsigned = 0) { emu::watched_group_barrier(); }
     static EMU_HELPER unsigned long long num_blocks() {
         return (unsigned long long)gridDim.x * gridDim.y * gridDim.z;
     }
@@ -36,7 +36,7 @@ static EMU_HELPER grid_group this_grid() { return {}; }
 
 // The blocks of a cluster, each of which may read and write the others' shared memory.
 struct cluster_group {
-    static EMU_HELPER void sync() { emu::watched_group_barrier(); }
+    static EMU_HELPER void sync(unsigned = 0) { emu::watched_group_barrier(); }
     static EMU_HELPER unsigned block_rank() { return emu::g.block->rank; }
     static EMU_HELPER unsigned num_blocks() { return emu::g.group; }
     static EMU_HELPER unsigned thread_rank() {
@@ -65,7 +65,7 @@ struct thread_block_tile {
     static constexpr unsigned num_threads() { return N; }
     static EMU_HELPER unsigned meta_group_rank() { return emu::g.current->linear / N; }
     static EMU_HELPER unsigned meta_group_size() { return (emu::g.threads + N - 1) / N; }
-    static EMU_HELPER void sync() { __syncwarp(mask()); }
+    static EMU_HELPER void sync(unsigned = 0) { __syncwarp(mask()); }
     template <class T>
     EMU_HELPER T shfl(T v, int source) const {
         return __shfl_sync(mask(), v, source, N);
@@ -93,8 +93,8 @@ EMU_HELPER thread_block_tile<N, P> tiled_partition(const P&) {
     return {};
 }
 template <class G>
-EMU_HELPER void sync(const G& group) {
-    group.sync();
+EMU_HELPER void sync(const G& group, unsigned line = __builtin_LINE()) {
+    group.sync(line);
 }
 
 template <class T>
@@ -123,7 +123,7 @@ EMU_HELPER void memcpy_async(const G& group, T* to, const T* from, size_t bytes)
         to[i] = from[i];
 }
 template <class G>
-EMU_HELPER void wait(const G& group) {
-    group.sync();
+EMU_HELPER void wait(const G& group, unsigned line = __builtin_LINE()) {
+    group.sync(line);
 }
 }  // namespace cooperative_groups

@@ -6,9 +6,10 @@
 #include "warp.h"
 
 namespace emu {
-EMU_WATCHED void watched_barrier() __asm__("emu_watched_barrier");
-EMU_WATCHED void watched_barrier() {
-    g.current->site = emu_site;
+// `line` says which barrier of the source it is: an optimiser may make two sites of one.
+EMU_WATCHED void watched_barrier(uint32_t line) __asm__("emu_watched_barrier");
+EMU_WATCHED void watched_barrier(uint32_t line) {
+    g.current->site = emu_site, g.current->argument = line;
     wait_as(AT_BLOCK);
 }
 EMU_WATCHED void watched_group_barrier() __asm__("emu_watched_group_barrier");
@@ -93,7 +94,7 @@ static void finish_barrier(uint32_t finished) {
         EMU_EACH_LANE (i, g.block->warps[w].waiting(AT_BLOCK)) {
             Thread& t = g.block->threads[w * WARP + i];
             if (!lead) lead = &t;
-            different |= t.site != lead->site;
+            different |= t.argument != lead->argument;
         }
     g.current = lead;
     if (different)
@@ -218,7 +219,9 @@ extern "C" __attribute__((noinline, used)) void emu_fiber_main(void) {
 #endif
 }
 
-static EMU_HELPER void __syncthreads() { emu::watched_barrier(); }
+static EMU_HELPER void __syncthreads(unsigned line = __builtin_LINE()) {
+    emu::watched_barrier(line);
+}
 static EMU_HELPER void __threadfence() {
 }  // threads run one after another: memory is always up to date
 static EMU_HELPER void __threadfence_block() {}

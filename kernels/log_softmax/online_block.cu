@@ -1,0 +1,42 @@
+// Idea: log-softmax by one block per row: online passes, one tree of (max, sum) pairs, then a subtraction for every element.
+// Launch: 1 row per block, 256 threads per row; rows below 2^31, up to 2^24 columns a thread, offsets in size_t.
+// Traffic: x read twice, y written once, 12 bytes an element; neighbouring threads read neighbouring elements.
+// Source: [OPS] gives the formula; ours from the block_online softmax.
+#include <math_constants.h>
+
+#include "../merge.cuh"
+
+extern "C" __global__ void online_block(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
+    // <row>
+    __shared__ float maxima[256], sums[256];  // one pair of each thread
+    const size_t row = blockIdx.x;
+    if (row >= size_t(rows)) return;  // a block is one row: it leaves whole, so nobody waits at a barrier for it
+    x += row * cols;
+    y += row * cols;
+    const unsigned thread = threadIdx.x, end = cols;  // unsigned: i + blockDim.x may pass 2^31
+    // </row>
+
+    // <pass>
+    float max = -CUDART_MAX_NORMAL_F;  // a thread without columns, or with masked ones, then adds exactly 0
+    float sum = 0.0f;
+    for (unsigned i = thread; i < end; i += blockDim.x) {
+        const float v = x[i];
+        if (v > max) {
+            sum = sum * expf(max - v) + 1.0f;
+            max = v;
+        } else {
+            sum += expf(v - max);
+        }
+    }
+    // </pass>
+
+    // <merge>
+    const MaxSum all = block_merge({max, sum}, maxima, sums);
+    const float log_sum = logf(sum_or_nan(all));
+    // </merge>
+
+    // <write>
+    for (unsigned i = thread; i < end; i += blockDim.x)
+        y[i] = (x[i] - all.max) - log_sum;  // never x - (max + log sum): a large maximum would round the logarithm away
+    // </write>
+}

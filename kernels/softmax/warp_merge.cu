@@ -1,0 +1,37 @@
+// Idea: one warp per row and one operator: each element enters as the pair (x, 1), and pairs merge, first in a lane, then between lanes.
+// Launch: 4 rows per block, 32 threads per row; rows below 2^31, up to 2^24 columns a thread, offsets in size_t.
+// Traffic: x read twice, y written once, 12 bytes an element; neighbouring lanes read neighbouring elements; y with a streaming hint.
+// Source: [OPS] V4, with an identity that two idle lanes can merge and the test for +inf.
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <math_constants.h>
+
+#include "../merge.cuh"
+
+namespace cg = cooperative_groups;
+
+extern "C" __global__ void warp_merge(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
+    // <row>
+    const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    const size_t row = size_t(blockIdx.x) * warp.meta_group_size() + warp.meta_group_rank();
+    if (row >= size_t(rows)) return;  // a warp leaves whole or not at all, and only lanes of one warp meet below
+    x += row * cols;
+    y += row * cols;
+    const unsigned lane = warp.thread_rank(), end = cols;  // unsigned: i + 32 may pass 2^31
+    // </row>
+
+    // <pass>
+    MaxSum pair = {-CUDART_MAX_NORMAL_F, 0.0f};  // not -infinity: see merge
+    for (unsigned i = lane; i < end; i += 32) pair = merge(pair, {x[i], 1.0f});
+    // </pass>
+
+    // <lanes>
+    pair = cg::reduce(warp, pair, [](MaxSum a, MaxSum b) { return merge(a, b); });  // in every lane alike
+    const float sum = sum_or_nan(pair);
+    // </lanes>
+
+    // <write>
+    for (unsigned i = lane; i < end; i += 32)
+        __stcs(y + i, expf(x[i] - pair.max) / sum);  // a hint: nobody here reads y again, let its cache lines go first
+    // </write>
+}
