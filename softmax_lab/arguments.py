@@ -70,11 +70,11 @@ def is_aligned(array) -> bool:
 def overlap(a, b) -> bool:
     """Whether two arrays of one memory reach into each other, judged by their first and last bytes:
     true for interleaved views as well."""
-    (first, after), (start, end) = _reach(a), _reach(b)
+    (first, after), (start, end) = reach(a), reach(b)
     return first < end and start < after
 
 
-def _reach(array) -> tuple[int, int]:
+def reach(array) -> tuple[int, int]:
     """The first byte of any element and the one after the last; equal for an empty array."""
     start = address(array)
     if not array.size:

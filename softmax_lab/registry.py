@@ -294,26 +294,6 @@ EXHIBITS: dict[str, Kernel] = {
 on purpose. None keeps the contract of softmax, so no run takes them unless they are named."""
 
 
-_BEST: dict[str, tuple[tuple[int, str], ...]] = {
-    "softmax": ((16, "online"), (2048, "warp"), (SIZE_LIMIT - 1, "block_online")),
-    "log_softmax": (
-        (2048, "log_softmax/online_warp"),
-        (SIZE_LIMIT - 1, "log_softmax/online_block"),
-    ),
-}
-"""By family, what the operators launch: for rows of up to so many columns, this kernel. The one
-place that says so; a test holds it against the recorded times."""
-
-
-def best(family: Family, cols: int) -> Kernel | None:
-    """The kernel of a family that the operators launch on rows of `cols` columns, None where none
-    takes them."""
-    for most, name in _BEST.get(family.name, ()):
-        if cols <= min(most, KERNELS[name].max_cols):
-            return KERNELS[name]
-    return None
-
-
 def so_far(name: str) -> list[str]:
     """Names of the ladder's rungs up to `name`. Raises ValueError for a name that is not on it."""
     names = [kernel.name for kernel in LADDER]

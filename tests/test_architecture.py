@@ -42,6 +42,7 @@ ORDER = (
     "products",
     "families",
     "registry",
+    "choice",
     "fingerprint",
     "recordfile",
     "records",
