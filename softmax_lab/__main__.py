@@ -59,6 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     contract.add_argument(
         "--peers", action="store_true", help="run torch, SciPy, JAX where installed and record them"
     )
+    contract.add_argument(
+        "--large", action="store_true", help="with --peers, also more than 2^31 elements (20 GB)"
+    )
     return parser
 
 
@@ -152,7 +155,7 @@ def _contract(options) -> int:
     from softmax_lab import contract_table, peers
 
     if options.peers:
-        print(f"recorded in {peers.record(lambda line: print(line, flush=True))}")
+        print(f"recorded in {peers.record(lambda line: print(line, flush=True), options.large)}")
         return 0
     print(*map(contract_table.table, contract_table.GROUPS), sep="\n\n")
     return 0

@@ -150,17 +150,20 @@ def recorded() -> dict[tuple[str, str, str], Outcome]:
     return {(each.clause, each.operator, each.library): each for each in found}
 
 
-def record(say: Callable[[str], None] = print) -> Path:
-    """Put every clause to the libraries that are importable here and write down what they do; the
-    lines of others stay. Raises RuntimeError where there is none.
+def record(say: Callable[[str], None] = print, large: bool = False) -> Path:
+    """Put the clauses to the libraries that are importable here and write down what they do; the
+    lines of others stay, and unless `large` those of more elements than an int counts.
+
+    Raises RuntimeError where there is none.
     """
     here = [library for library in PEERS if importable(library)]
     if not here:
         raise RuntimeError(f"none of {', '.join(PEERS)} can be imported: pip install one")
     found = dict(recorded())
     for library in here:
-        say(f"{PEERS[library].name} {version(library)}: {len(CLAUSES)} clauses")
-        for clause in filter(asked, CLAUSES.values()):
+        put = [c for c in CLAUSES.values() if asked(c) and (large or c.scope != "large")]
+        say(f"{PEERS[library].name} {version(library)}: {len(put)} clauses")
+        for clause in put:
             for operator in OPERATORS:
                 found[clause.name, operator, library] = run(library, clause, operator)
     rewrite(path(), found.values())

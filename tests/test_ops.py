@@ -202,11 +202,11 @@ def test_every_kernel_keeps_the_contract_by_being_registered(name):
         if clause.kernel is None or clause.scope:
             continue
         x, keywords = clause.call()
-        assert not keywords, f"{clause.name} has {keywords}, which a launch has not"
         if clause.kernel == "same" or str(getattr(x, "dtype", "")) in kernel.dtypes[1:]:
+            assert not keywords, f"{clause.name} has {keywords}, which a launch has not"
             judge(clause, kernel.family.name, x, emulator.plain(kernel, x))
         else:
-            with pytest.raises(clause.kernel, match="got|must start"):
+            with pytest.raises(clause.kernel, match=r"got|must start"):
                 emulator.plain(kernel, x)
 
 
