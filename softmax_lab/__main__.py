@@ -154,10 +154,12 @@ def _records(options) -> int:
 def _contract(options) -> int:
     from softmax_lab import contract_table, peers
 
+    if options.large and not options.peers:
+        raise ValueError("--large goes with --peers")
     if options.peers:
         print(f"recorded in {peers.record(lambda line: print(line, flush=True), options.large)}")
         return 0
-    print(*map(contract_table.table, contract_table.GROUPS), sep="\n\n")
+    print(contract_table.table())
     return 0
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 from softmax_lab import peers
-from softmax_lab.contract import GROUPS, OPERATORS
+from softmax_lab.contract import CLAUSES, GROUPS, OPERATORS
 from softmax_lab.peers import PEERS, Outcome, recorded
 from softmax_lab.promises import Clause
-from softmax_lab.prose import Table, names
+from softmax_lab.prose import Sentence, Table, names
 from softmax_lab.units import MISSING
 
-NOTHING = "–"
+NOTHING, SAME = "–", "the same"
 SHOWN = 3
-"""Values of a result that differs which a cell shows."""
+"""Values of a result that differs which a cell shows: those of the first row that differs, for the
+rows of the contract are as long."""
+
+NO_OUT = "unexpected keyword argument 'out'"
 
 
 def table() -> Table:
@@ -25,15 +30,32 @@ def table() -> Table:
     return Table(heads, tuple(rows), groups=tuple(groups), note=_source())
 
 
+def agreement() -> Sentence:
+    """On how many clauses each of the other libraries does the same by both operators."""
+    parts = []
+    for library, peer in PEERS.items():
+        cells = [_peer(c, library) for c in CLAUSES.values() if peers.asked(c)]
+        same, asked = cells.count(SAME), len(cells) - cells.count(MISSING)
+        parts.append(f"{peer.name} on {same} of {asked}")
+    return Sentence(f"The same, type and all, by both operators: {names(parts)} clauses.")
+
+
 def _row(clause: Clause) -> tuple[str, ...]:
     head = f"**{clause.name}:** {clause.given}"
-    return head, clause.says, _kernel(clause), *(_peer(clause, library) for library in PEERS)
+    cells = head, clause.says, _kernel(clause), *(_peer(clause, library) for library in PEERS)
+    return tuple(map(_signs, cells))
+
+
+def _signs(words: str) -> str:
+    """Infinities, NaN and minus signs as they are printed in books."""
+    words = re.sub(r"([-+])inf\b", lambda m: {"-": "−∞", "+": "+∞"}[m[1]], words)
+    return re.sub(r"\bnan\b", "NaN", re.sub(r"(?<=[\s(])-(?=\d)", "−", words))
 
 
 def _kernel(clause: Clause) -> str:
     if clause.kernel is None:
         return NOTHING
-    return "the same" if clause.kernel == "same" else f"`{clause.kernel.__name__}`"
+    return SAME if clause.kernel == "same" else f"`{clause.kernel.__name__}`"
 
 
 def _peer(clause: Clause, library: str) -> str:
@@ -60,15 +82,17 @@ def _apart(plain: str, log: str) -> str:
 def _beside(outcome: Outcome, clause: Clause) -> str:
     """One outcome beside ours."""
     ours = peers.ours(clause, outcome.operator)
-    if outcome.result == ours:
-        return "the same"
+    if outcome.result == ours and NO_OUT not in outcome.words:
+        return SAME
     kind, *values = outcome.result.split()
     if outcome.refused:
-        return f"`{values[0]}`"
-    if values == ours.split()[1:]:
+        return "has no `out`" if NO_OUT in outcome.words else f"`{values[0]}`"
+    if values == (wanted := ours.split()[1:]):
         return f"the same, in {kind}"
-    more = ", …" if len(values) > SHOWN else ""
-    return f"gives {', '.join(values[:SHOWN])}{more}"
+    apart = [k for k, pair in enumerate(zip(values, wanted, strict=False)) if pair[0] != pair[1]]
+    start = apart[0] // SHOWN * SHOWN if len(values) == len(wanted) else 0
+    before, after = "…, " * (start > 0), ", …" * (len(values) > start + SHOWN)
+    return f"gives {before}{', '.join(values[start : start + SHOWN])}{after}"
 
 
 def _source() -> str:
@@ -78,6 +102,7 @@ def _source() -> str:
         found.setdefault((each.library, each.version), each)
     if not found:
         return f"Other libraries: {MISSING}."
+    found = dict(sorted(found.items(), key=lambda pair: list(PEERS).index(pair[0][0])))
     seen = names([f"{PEERS[each.library].name} {each.version}" for each in found.values()])
     dates = names(sorted({each.date for each in found.values()}))
     pythons = names(sorted({each.python for each in found.values()}))

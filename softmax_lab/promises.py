@@ -100,7 +100,7 @@ SCORES = (
     Clause(
         "+inf",
         "0, +inf, 1",
-        "NaN throughout its row, for +inf - +inf is none; other rows are untouched",
+        "NaN throughout its row, for +inf minus +inf is none; other rows are untouched",
         on([[0, INF, 1], [0, 1, 2]]),
         ((NAN, NAN, NAN), P),
         ((NAN, NAN, NAN), L),
@@ -158,7 +158,7 @@ SCORES = (
 
 TYPES = (
     thirds(
-        "float16",
+        "half precision",
         "float16",
         "float16: computed wide, rounded at the end",
         made(lambda: np.array(RISING, np.float16)),
@@ -166,7 +166,7 @@ TYPES = (
         kernel=TypeError,
     ),
     thirds(
-        "float64",
+        "double precision",
         "float64",
         "float64: correct, not tuned",
         made(lambda: np.array(RISING, np.float64)),

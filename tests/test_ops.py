@@ -325,6 +325,22 @@ def test_rows_that_many_launches_take_and_slabs_of_any_size(cupy, operator, monk
             np.testing.assert_allclose(host(y), wanted, rtol=1e-5)
 
 
+@both
+def test_n18_every_axis_of_every_shape(cupy, operator):
+    run, oracle = getattr(ops, operator), FAMILIES[operator].oracle
+    for shape in ((3,), (2, 3, 4), (3, 4), (2, 1, 2, 3), (17, 2, 33)):
+        x = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
+        for axis in range(-len(shape), len(shape)):
+            wanted = np.moveaxis(oracle(np.moveaxis(x, axis, -1)), -1, axis)
+            for given in (x, *mirrored(cupy, x)):
+                y = run(given, axis=axis)
+                assert y.shape == shape
+                np.testing.assert_allclose(host(y), wanted, rtol=1e-5, atol=1e-7)
+        for given in (x, *mirrored(cupy, x)):
+            with pytest.raises(ValueError, match="axis must be in"):
+                run(given, axis=5)
+
+
 def test_a_misaligned_out_is_written_byte_by_byte(cupy):
     (x,) = mirrored(cupy, reference.inputs("normal", 3, 5))
     raw = np.zeros(61, np.uint8)[1:].view(np.float32).reshape(3, 5)
