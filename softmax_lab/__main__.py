@@ -66,6 +66,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     compiled.add_argument("--kernels", type=_names, metavar="A,B", help="default: all")
     compiled.add_argument("--archs", type=_names, metavar="sm_90,…", help="default: all")
+
+    contract = add("contract", _contract, "say what the operators and kernels do with any input")
+    contract.add_argument(
+        "--peers", action="store_true", help="run torch, SciPy, JAX where installed and record them"
+    )
+    contract.add_argument(
+        "--large", action="store_true", help="with --peers, also more than 2^31 elements (20 GB)"
+    )
     return parser
 
 
@@ -183,6 +191,18 @@ def _records(options) -> int:
             shapes = Counter((row.kernel, row.dtype, row.rows, row.cols) for row in table.rows)
             for (kernel, dtype, rows, cols), count in sorted(shapes.items()):
                 print(f"{slug}  {kind:<7}  {kernel} {dtype} {rows}x{cols}: {count} rows")
+    return 0
+
+
+def _contract(options) -> int:
+    from softmax_lab import contract_table, peers
+
+    if options.large and not options.peers:
+        raise ValueError("--large goes with --peers")
+    if options.peers:
+        print(f"recorded in {peers.record(lambda line: print(line, flush=True), options.large)}")
+        return 0
+    print(contract_table.table())
     return 0
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from softmax_lab import block_cost, cost, gemv_cost, reference
-from softmax_lab.arguments import dtype_name, told, without_mask
+from softmax_lab.arguments import dtype_name, is_aligned, told, without_mask
 from softmax_lab.families import (
     GEMV,
     LOG_SOFTMAX,
@@ -123,7 +123,7 @@ class Kernel:
 
 def check_array(kernel: str, name: str, array, dtypes: tuple[str, ...]) -> None:
     """Raise TypeError unless `array` is a NumPy or CuPy array of one of `dtypes` and not masked,
-    and ValueError unless it is C-contiguous; the message names the kernel and the argument."""
+    and ValueError unless it is C-contiguous and aligned; the message names kernel and argument."""
     without_mask(f"{kernel}: {name}", array)
     if not hasattr(array, "dtype") or not hasattr(array, "flags"):
         got = type(array).__name__
@@ -135,6 +135,8 @@ def check_array(kernel: str, name: str, array, dtypes: tuple[str, ...]) -> None:
             f"{kernel}: {name} must be C-contiguous, got strides {array.strides} for shape "
             f"{array.shape}; np/cp.ascontiguousarray makes a copy"
         )
+    if array.size and not is_aligned(array):
+        raise ValueError(f"{kernel}: {name} must start at a multiple of {array.itemsize} bytes")
 
 
 def kernel_folder() -> Path:

@@ -42,6 +42,7 @@ ORDER = (
     "products",
     "families",
     "registry",
+    "choice",
     "fingerprint",
     "recordfile",
     "records",
@@ -58,7 +59,10 @@ ORDER = (
     "soak",
     "ledger",
     "probe",
+    "promises",
+    "contract",
     "ops",
+    "peers",
     "svg",
     "mathml",
     "prose",
@@ -81,6 +85,7 @@ ORDER = (
     "caches",
     "pace",
     "waits",
+    "contract_table",
     "tried",
     "lane_art",
     "microscope",
@@ -108,7 +113,7 @@ ORDER = (
 VIEWS = set(
     "svg mathml prose canvas roof_chart plots frames runs findings tables widgets versus clock "
     "access machine caches pace waits tried lane_art microscope shuffle_frames online_frames "
-    "trace_frames hand steppers overhead floors clock_plots clock_frames overflow "
+    "contract_table trace_frames hand steppers overhead floors clock_plots clock_frames overflow "
     "overflow_frames rungs climbs alive explorers predictions labs".split()
 )
 RUNS = {

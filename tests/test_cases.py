@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softmax_lab import KERNELS, LADDER, launch, reference, registry
+from softmax_lab import KERNELS, LADDER, launch, reference, registry, softmax
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = {case["id"]: case for case in json.loads((ROOT / "tests" / "cases.json").read_text())}
@@ -165,3 +165,18 @@ def test_n17_integers_and_lists_are_refused_by_name(name):
     ):
         with pytest.raises(TypeError, match=word):
             launch(name, x, device="cpu")
+
+
+def test_n17_the_operators_convert_integers_and_lists():
+    for x, want in (
+        (np.array([[1, 2, 3]], "i4"), [0.09003057, 0.24472847, 0.66524096]),
+        (np.array([[0, 1, 255]], "u1"), [0, 0, 1]),
+        (np.array([[True, False]]), [0.73105858, 0.26894142]),
+        (np.array([[2**53, 2**53 + 2]]), [0.11920292, 0.88079708]),
+        ([[1, 2, 3]], [0.09003057, 0.24472847, 0.66524096]),
+    ):
+        y = softmax(x)
+        assert y.dtype == np.float32
+        assert y[0] == pytest.approx(want, rel=1e-6)
+    with pytest.raises(TypeError, match="complex64"):
+        softmax(np.array([[1j]], "c8"))

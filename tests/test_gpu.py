@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from softmax_lab import gpu, nvrtc, provenance, reference, registry, roofline, stopwatch
+from softmax_lab import arguments, gpu, nvrtc, provenance, reference, registry, roofline, stopwatch
 from softmax_lab.registry import EXHIBITS, KERNELS
 
 BUILDS = [
@@ -391,9 +391,9 @@ def test_arrays_on_two_devices_are_refused_by_name():
         name: SimpleNamespace(device=SimpleNamespace(id=i)) for i, name in enumerate(("x", "out"))
     }
     with pytest.raises(ValueError, match="x on GPU 0, out on GPU 1"):
-        gpu._check_places("naive", named)
+        arguments.in_one_memory(named)
     with pytest.raises(ValueError, match="x on the host"):
-        gpu._check_places("naive", {**named, "x": np.zeros(1)})
+        arguments.in_one_memory({**named, "x": np.zeros(1)})
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
