@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -62,16 +61,6 @@ class Kernel:
         """Longest row it takes: a thread's fp32 sum of ones stops growing at 2^24 terms, so it may
         get no more."""
         return min(SIZE_LIMIT - 1, SUM_LIMIT * self.threads_per_row)
-
-    def roundings(self, kind: str, cols: int) -> int | None:
-        """Roundings that one sum over a row may take on inputs of `kind`, for the checker's
-        `terms`: the certain bound where they are biased, None elsewhere."""
-        if kind not in self.family.biased:
-            return None
-        # A thread's own terms, the levels of a tree, the warps of a row one after another.
-        steps = -(-cols // self.threads_per_row) + self.threads_per_row.bit_length() + 8
-        # Difference, two in the exponential, product, sum; never less than other inputs get.
-        return max(5 * steps, math.ceil(reference.SUM_ERROR * math.sqrt(cols)))
 
     def check(self, *arrays) -> dict[str, int]:
         """The sizes of a launch on these arrays (NumPy or CuPy), or why it may not be made, before

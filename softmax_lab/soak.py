@@ -214,7 +214,8 @@ def judged(
         worst, said = found.setdefault(start.kernel, (0.0, []))
         mine = bits[at : at + size]
         untouched[at : at + size] = False
-        terms = registry.get(start.kernel).roundings(batch.kind, batch.cols)
+        threads = registry.get(start.kernel).threads_per_row
+        terms = family.roundings(batch.kind, batch.cols, threads)
         verdict = family.compare(mine.view(np.float32).reshape(shape), *inputs, terms=terms)
         where = f"{start.kernel} in {batch}, output {start.shift}, stream {start.stream}"
         if left := int((mine == 0xFFFFFFFF).sum()):

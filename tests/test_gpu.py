@@ -491,7 +491,7 @@ def test_kernels_equal_the_oracle(cupy, name, shape):
         arrays = given(cupy, name, *shape, kind)
         y = poisoned(cupy, name, *shape)
         assert gpu.launch(name, *arrays, out=y) is y
-        terms = kernel.roundings(kind, shape[1])
+        terms = kernel.family.roundings(kind, shape[1], kernel.threads_per_row)
         verdict = kernel.family.compare(y.get(), *(a.get() for a in arrays), terms=terms)
         assert verdict.ok, f"{kind}: {verdict.message}"
 

@@ -122,7 +122,8 @@ def test_a_walk_over_shapes_pitches_alignments_and_values(name, data):
     assert not found.faults, found.faults
     assert found.unwritten == starts[-1]  # all of the result, and nothing before it
     y = found.y[starts[-1] :].reshape(shape)
-    verdict = kernel.family.compare(y, *arrays, terms=kernel.roundings(kind, cols))
+    terms = kernel.family.roundings(kind, cols, kernel.threads_per_row)
+    verdict = kernel.family.compare(y, *arrays, terms=terms)
     assert verdict.ok, f"{kind} {rows}x{cols}: {verdict.message}"
 
 
