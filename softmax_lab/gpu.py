@@ -169,7 +169,8 @@ def function(kernel: str | Kernel, dtype: str, device: int):
             arch = nvrtc.arch_for(int(here.compute_capability))
             module = cupy.cuda.function.Module()
             module.load(compile(kernel, arch, dtype).cubin)
-            _FUNCTIONS[key] = module.get_function(kernel.symbol)
+            # Another thread may have been faster. What it loaded may run already and must stay.
+            return _FUNCTIONS.setdefault(key, module.get_function(kernel.symbol))
     return _FUNCTIONS[key]
 
 

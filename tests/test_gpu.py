@@ -409,6 +409,47 @@ def test_sizes_are_passed_as_the_four_byte_ints_that_kernels_declare():
     assert all(isinstance(size, np.int32) for size in arguments[2:])
 
 
+def test_of_two_threads_that_load_a_kernel_the_first_one_stays(monkeypatch):
+    """A module that is dropped is unloaded, perhaps under a launch of the other thread."""
+    made = []
+
+    class Module:
+        def load(self, cubin):
+            pass
+
+        def get_function(self, symbol):
+            made.append(object())
+            return made[-1]
+
+    class Device:
+        compute_capability = "90"
+
+        def __init__(self, number):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            pass
+
+    cuda = SimpleNamespace(Device=Device, function=SimpleNamespace(Module=Module))
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
+    monkeypatch.setattr(gpu, "_FUNCTIONS", {})
+    other = []
+
+    def compile_while_another_does(*each):
+        if not other:
+            other.append(None)
+            other.append(gpu.function("naive", "float32", 0))
+        return SimpleNamespace(cubin=b"")
+
+    monkeypatch.setattr(gpu, "compile", compile_while_another_does)
+    assert gpu.function("naive", "float32", 0) is other[1] is made[0]
+    assert gpu.function("naive", "float32", 0) is made[0]
+    assert len(made) == 2
+
+
 def test_fitting_selects_by_type_and_capability():
     assert gpu.fitting(None, "float32", 90) == [
         kernel for kernel in KERNELS.values() if kernel.requires <= 90
