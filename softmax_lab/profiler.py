@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
-import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -181,16 +179,11 @@ def parse(text: str) -> list[Launch]:
 
 def find() -> str:
     """Path of Nsight Compute's command line. Raises ProfilerError with what to do."""
-    if tool := shutil.which("ncu"):
+    if tool := provenance.program("ncu"):
         return tool
-    roots = [os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), "/usr/local/cuda"]
-    places = [Path(root) / "bin" / "ncu" for root in roots if root]
-    places += sorted(
-        Path("/opt/nvidia/nsight-compute").glob("*/ncu"), key=_by_version, reverse=True
-    )
-    for place in places:
-        if place.is_file():
-            return str(place)
+    places = sorted(Path("/opt/nvidia/nsight-compute").glob("*/ncu"), key=_by_version, reverse=True)
+    if found := next(filter(Path.is_file, places), None):
+        return str(found)
     raise ProfilerError(
         "Nsight Compute (ncu) not found on PATH, in CUDA_PATH, CUDA_HOME, /usr/local/cuda or "
         "/opt/nvidia/nsight-compute: install it, with CUDA's toolkit or by itself"
@@ -223,11 +216,8 @@ def command(
 
 
 def _profile(tool, metrics, *, kernels, shapes, dtype) -> list[Launch]:
-    here = str(Path(__file__).resolve().parent.parent)
-    paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     call = command(tool, metrics, kernels, shapes, dtype)
-    done = subprocess.run(call, capture_output=True, text=True, env=environment)
+    done = subprocess.run(call, capture_output=True, text=True, env=provenance.environment())
     launches = parse(done.stdout)
     got = [launch.kernel for launch in launches]
     wanted = [kernel.symbol for _ in shapes for kernel in kernels]

@@ -127,12 +127,67 @@ class Rerun:
         return self.kernel, self.dtype, self.rows, self.cols
 
 
-KINDS = {"bench": Timing, "profile": Counter, "clock": Reading, "rerun": Rerun}
+@dataclass(frozen=True)
+class Sanitized:
+    """What one tool of compute-sanitizer found in `launches` launches of a kernel, each of another
+    shape; the largest is (`rows`, `cols`)."""
+
+    run: str
+    kernel: str
+    fingerprint: str
+    dtype: str
+    rows: int
+    cols: int
+    tool: str
+    launches: int
+    errors: int
+
+    @property
+    def key(self) -> tuple:
+        """What a newer row replaces."""
+        return self.kernel, self.dtype, self.tool
+
+
+@dataclass(frozen=True)
+class Soaked:
+    """Random launches of a kernel, all judged; the most elements had a matrix of (`rows`, `cols`).
+
+    `worst` is the largest error of an element in units of what is allowed, infinite where there was
+    no number or one too many.
+    """
+
+    run: str
+    kernel: str
+    fingerprint: str
+    dtype: str
+    rows: int
+    cols: int
+    seed: int
+    launches: int
+    failures: int
+    worst: float
+
+    @property
+    def key(self) -> tuple:
+        """What a newer row replaces."""
+        return self.kernel, self.dtype
+
+
+KINDS = {
+    "bench": Timing,
+    "profile": Counter,
+    "clock": Reading,
+    "rerun": Rerun,
+    "sanitize": Sanitized,
+    "soak": Soaked,
+}
 _HEADS = {
     "bench": "Times of one launch in seconds. Rates and ratios are computed on reading.",
     "profile": "Hardware counters of one launch as Nsight Compute reports them.",
     "clock": "Readings of a clock around launches in seconds, in the order they were taken in.",
     "rerun": "A published measurement made again: seconds of one launch, by its protocol and ours.",
+    "sanitize": "Errors that the tools of compute-sanitizer reported, 0 for none.",
+    "soak": "Random launches, how many failed, and the largest error in units of what is allowed.",
 }
 
 
