@@ -35,6 +35,7 @@ ALIGNMENTS = tuple((65536, cols) for cols in (1025, 1026, 1028, 1032))
 
 SHAPES_OF = {
     "softmax": SHAPES,
+    "log_softmax": SHAPES,
     "gemv": (*SHAPES, (16384, 16384), *ALIGNMENTS, (65536, 32), (65536, 128)),
 }
 """Shapes of the record by family."""

@@ -181,9 +181,13 @@ def include_folders() -> tuple[Path, ...]:
     toolkit = next((place for place in places if _major(place) == major), None)
     if toolkit is None:
         raise ToolkitError(f"no headers of CUDA {major} found: {_remedy(major, 'runtime', 'cccl')}")
-    beside = (toolkit, toolkit / "cccl", *places, *_of_cupy())
-    library = next((place for place in beside if (place / "nv" / "target").is_file()), None)
+    beside = (toolkit, toolkit / "cccl", *places, *(place / "cccl" for place in places))
+    # Cooperative groups need the library itself; a toolkit's wheel may hold its <nv/target> alone.
+    library = next((p for p in (*beside, *_of_cupy()) if (p / _LIBRARY).is_file()), None)
     return tuple(dict.fromkeys(place for place in (toolkit, library) if place))
+
+
+_LIBRARY = Path("cuda", "std", "type_traits")
 
 
 def _places(major: int) -> Iterable[Path]:

@@ -27,7 +27,7 @@ a matrix far beyond L2."""
 SHORT = tuple((65536, cols) for cols in (1, 2, 4, 7, 8))
 """Rows up to a sector long, where a thread a row makes every stride from one float to eight."""
 
-SHAPES_OF = {"softmax": SHAPES, "gemv": (*SHAPES, *SHORT)}
+SHAPES_OF = {"softmax": SHAPES, "log_softmax": SHAPES, "gemv": (*SHAPES, *SHORT)}
 """Shapes of the record by family."""
 
 PROTOCOL = (
