@@ -55,6 +55,7 @@ class Compiled:
     stack_bytes: int
     log: str
     compiler: str
+    ptx: str = ""
 
     def checked(self) -> Compiled:
         """Itself. Raises SpillError when registers were spilled."""
@@ -101,12 +102,14 @@ def compile_source(
         library.compileProgram(program, options)
         log = library.getProgramLog(program).rstrip("\0\n")
         cubin = library.getCUBIN(program) + b"\0"  # CuPy takes the last byte for a string's end
+        ptx = library.getPTX(program).rstrip(b"\0").decode()
     except library.NVRTCError:
         log = library.getProgramLog(program).rstrip("\0\n")
         raise CompileError(f"{symbol} does not compile for {arch}:\n{log}") from None
     finally:
         library.destroyProgram(program)
-    return Compiled(symbol, arch, cubin, *resources(log, symbol), log, f"NVRTC {version()}")
+    compiler = f"NVRTC {version()}"
+    return Compiled(symbol, arch, cubin, *resources(log, symbol), log, compiler, ptx)
 
 
 def _in_utf8(place: Path) -> str:
