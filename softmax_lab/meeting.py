@@ -92,7 +92,7 @@ def cut_off(values: Sequence[float]) -> Table:
         held = int(np.clip(np.trunc(value), -(2**31), 2**31 - 1))
         with np.errstate(over="ignore"):
             power = float(np.exp(np.float32(np.float32(value) - np.float32(held))))
-        rows.append((number(float(np.float32(value)), 10), number(held), number(power)))
+        rows.append((number(value, 10), number(held), number(power)))
     heads = ("maximum", "as an int", r"\(e^{\text{maximum} - \text{int}}\)")
     note = "Cut off towards zero; beyond the integers of 32 bits the GPU takes the nearest of them."
     return Table(heads, tuple(rows), frozenset(range(3)), note=note)
