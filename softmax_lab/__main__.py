@@ -50,6 +50,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     profile.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
 
+    sanitize = add("sanitize", _sanitize, "run every kernel under compute-sanitizer, record it")
+    soak = add("soak", _soak, "hold random launches on this machine's GPU against the oracle")
+    soak.add_argument("--launches", type=int, metavar="N", help="default: 100000")
+    soak.add_argument("--seed", type=int, default=0, metavar="S")
+    for one in (sanitize, soak):
+        one.add_argument("--kernels", type=_names, metavar="A,B", help="default: all")
+        one.add_argument("--publish", action="store_true", help="into the package's records")
+    sanitize.add_argument("--shapes", type=_shapes, metavar="RxC,RxC", help="rows x cols")
+    for hidden in ("--tool", "--planted"):
+        sanitize.add_argument(hidden, help=argparse.SUPPRESS)
+    sanitize.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+
     records = add("records", _records, "list the records, or those whose source has changed")
     records.add_argument("action", choices=("list", "stale", "drop"))
     records.add_argument("kernel", nargs="?", help="the kernel whose rows to drop")
@@ -59,6 +71,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     compiled.add_argument("--kernels", type=_names, metavar="A,B", help="default: all")
     compiled.add_argument("--archs", type=_names, metavar="sm_90,…", help="default: all")
+
+    contract = add("contract", _contract, "say what the operators and kernels do with any input")
+    contract.add_argument(
+        "--peers", action="store_true", help="run torch, SciPy, JAX where installed and record them"
+    )
+    contract.add_argument(
+        "--large", action="store_true", help="with --peers, also more than 2^31 elements (20 GB)"
+    )
     return parser
 
 
@@ -138,6 +158,37 @@ def _profile(options) -> int:
     return 0
 
 
+def _sanitize(options) -> int:
+    from softmax_lab import sanitize
+
+    if options.child:  # `sanitize.command` names what it is to do
+        if options.planted:
+            sanitize.child_with_a_defect(options.planted)
+        else:
+            sanitize.child(options.tool, options.kernels, options.shapes)
+        return 0
+    session, errors = sanitize.run(
+        options.kernels,
+        options.shapes or sanitize.SHAPES,
+        say=lambda line: print(line, flush=True),
+    )
+    print(f"recorded in {session.save(options.publish)}")
+    return 1 if errors else 0
+
+
+def _soak(options) -> int:
+    from softmax_lab import soak
+
+    session, failed = soak.run(
+        soak.LAUNCHES if options.launches is None else options.launches,
+        options.seed,
+        options.kernels,
+        say=lambda line: print(line, flush=True),
+    )
+    print(f"recorded in {session.save(options.publish)}")
+    return 1 if failed else 0
+
+
 def _records(options) -> int:
     from softmax_lab import records
 
@@ -162,6 +213,18 @@ def _records(options) -> int:
             shapes = Counter((row.kernel, row.dtype, row.rows, row.cols) for row in table.rows)
             for (kernel, dtype, rows, cols), count in sorted(shapes.items()):
                 print(f"{slug}  {kind:<7}  {kernel} {dtype} {rows}x{cols}: {count} rows")
+    return 0
+
+
+def _contract(options) -> int:
+    from softmax_lab import contract_table, peers
+
+    if options.large and not options.peers:
+        raise ValueError("--large goes with --peers")
+    if options.peers:
+        print(f"recorded in {peers.record(lambda line: print(line, flush=True), options.large)}")
+        return 0
+    print(contract_table.table())
     return 0
 
 

@@ -23,6 +23,16 @@ def loads(book: Ledger, array: str) -> Counts:
     return cost.evaluate((phase,), book.symbol)
 
 
+def per_load(book: Ledger, executed: Counts) -> dict[str, float]:
+    """Sectors of one load of A by level (see `predictions`): derived at a ledger's shape, counted
+    when `executed` is one such load by itself."""
+    each = loads(book, "A")
+    return {
+        "derived": each.load_sectors / each.load_requests,
+        "counted": executed.load_sectors / executed.load_requests,
+    }
+
+
 def by_array(books: Sequence[Ledger]) -> Table:
     """Load requests and sectors of A and of x, kernel by kernel."""
     rows = []

@@ -1,9 +1,10 @@
-"""What a caller may hand over: arrays without a mask, element types by any name; and how an error
-message shows what it got instead."""
+"""What a caller may hand over: arrays without a mask, in one memory, element types by any name; and
+how an error message shows what it got instead."""
 
 from __future__ import annotations
 
 import reprlib
+import sys
 
 import numpy as np
 
@@ -38,9 +39,65 @@ def without_mask(name: str, x):
     return x
 
 
+def is_cupy(x) -> bool:
+    """Whether x is a CuPy array. Imports nothing: who has one has imported CuPy."""
+    return isinstance(x, getattr(sys.modules.get("cupy"), "ndarray", ()))
+
+
+def address(array) -> int:
+    """Where the first element of a NumPy or CuPy array lies [B]."""
+    return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
+
+
+def place(array) -> str:
+    """The memory that a NumPy or CuPy array lies in, in words."""
+    return "the host (NumPy)" if isinstance(array, np.ndarray) else f"GPU {array.device.id}"
+
+
+def in_one_memory(named: dict) -> None:
+    """Raise ValueError naming all places unless the arrays, given by name, are in one memory."""
+    places = {name: place(array) for name, array in named.items()}
+    if len(set(places.values())) > 1:
+        where = ", ".join(f"{name} on {there}" for name, there in places.items())
+        raise ValueError(f"arrays must be in one memory, got {where}")
+
+
+def is_aligned(array) -> bool:
+    """Whether every element starts at a multiple of its size."""
+    return not any(step % array.itemsize for step in (address(array), *array.strides))
+
+
+def overlap(a, b) -> bool:
+    """Whether two arrays of one memory reach into each other, judged by their first and last bytes:
+    true for interleaved views as well."""
+    (first, after), (start, end) = reach(a), reach(b)
+    return first < end and start < after
+
+
+def reach(array) -> tuple[int, int]:
+    """The first byte of any element and the one after the last; equal for an empty array."""
+    start = address(array)
+    if not array.size:
+        return start, start
+    steps = [step * (size - 1) for size, step in zip(array.shape, array.strides, strict=True)]
+    low = start + sum(step for step in steps if step < 0)
+    return low, start + sum(step for step in steps if step > 0) + array.itemsize
+
+
+def can_hold(out, shape: tuple[int, ...]) -> None:
+    """Raise ValueError unless `out` has the shape of the result and a place of its own for each
+    element, which may be written (CuPy's broadcast views do not say that they may not)."""
+    if out.shape != shape:
+        raise ValueError(f"out must have the shape of the result, {shape}; got {out.shape}")
+    if isinstance(out, np.ndarray) and not out.flags.writeable:
+        raise ValueError("out must be writable, got a read-only array")
+    if any(size > 1 and not step for size, step in zip(shape, out.strides, strict=True)):
+        raise ValueError(f"out must not repeat elements, got strides {out.strides}: a broadcast")
+
+
 def check_array(kernel: str, name: str, array, dtypes: tuple[str, ...]) -> None:
     """Raise TypeError unless `array` is a NumPy or CuPy array of one of `dtypes` and not masked,
-    and ValueError unless it is C-contiguous; the message names the kernel and the argument."""
+    and ValueError unless it is C-contiguous and aligned; the message names kernel and argument."""
     without_mask(f"{kernel}: {name}", array)
     if not hasattr(array, "dtype") or not hasattr(array, "flags"):
         got = type(array).__name__
@@ -52,3 +109,5 @@ def check_array(kernel: str, name: str, array, dtypes: tuple[str, ...]) -> None:
             f"{kernel}: {name} must be C-contiguous, got strides {array.strides} for shape "
             f"{array.shape}; np/cp.ascontiguousarray makes a copy"
         )
+    if array.size and not is_aligned(array):
+        raise ValueError(f"{kernel}: {name} must start at a multiple of {array.itemsize} bytes")

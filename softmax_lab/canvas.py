@@ -18,7 +18,8 @@ INK, GRID, WASTE = "#101010", "#888888", "#707070"
 LEVEL_INK = {level: PALETTE[name].lower() for level, name in LEVELS.items()}
 """What L1, L2 and DRAM are drawn in; `inline` makes it the page's variable."""
 
-FONT = 16  # user units; the narrowest page shows a chart at about half size
+FONT = 16  # user units; a phone shows a chart at half size, with its words a fifth larger
+ROOM = 14  # user units between the numbers of an axis and its name: those words grow into it
 
 _CSS = {INK: "currentColor", GRID: "var(--lab-line, #8888)"}
 _CSS |= {ink: level_colour(level) for level, ink in LEVEL_INK.items()}
@@ -36,6 +37,7 @@ def canvas(height: float, left: float = 80) -> tuple[Figure, Axes]:
     for item in (*axes.spines.values(), axes.xaxis.label, axes.yaxis.label):
         item.set_color(INK)
     axes.tick_params(colors=INK)
+    axes.yaxis.labelpad = ROOM
     axes.set_axisbelow(True)
     return figure, axes
 

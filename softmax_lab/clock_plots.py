@@ -33,7 +33,7 @@ def warm_up(readings: Readings | None) -> Svg | Sentence:
         return say("The first launches, one by one: not measured yet.")
     values = np.array(one.seconds)
     lines = {"mean of all": float(values.mean()), "median": one.median}
-    figure, axes = canvas(380, left=96)
+    figure, axes = canvas(380, left=112)
     axes.set(xscale="log", yscale="log", xlim=(0.85, 1.25 * len(values)))
     axes.set_ylim(values.min() / 4, values.max() * 2)
     axes.set(xlabel="reading, in the order they were taken in", ylabel="time of one launch [s]")
@@ -59,10 +59,10 @@ def rotation(readings: Readings | None) -> Svg | Sentence:
         return say("One copy over more and more buffers: not measured yet.")
     gpu = GPUS.get(readings.gpu, GPUS[REFERENCE_GPU])
     sizes, rates = ([each[k] for each in found] for k in (1, 2))
-    figure, axes = canvas(380, left=96)
+    figure, axes = canvas(380, left=112)
     axes.set(xscale="log", xlim=(sizes[0] / 1.3, sizes[-1] * 1.3))
     axes.set(xlabel="all buffers together [B]", ylabel=_RATE)
-    axes.xaxis.set_major_locator(FixedLocator(sizes[:: 1 + len(sizes) // 6]))
+    axes.xaxis.set_major_locator(FixedLocator(sizes[:: 1 + len(sizes) // 4]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: scaled(value, "B")))
     _rates(axes, 1.15 * max(*rates, gpu.dram_bytes_per_s))
@@ -84,7 +84,7 @@ def copies(runs: Sequence[Measured | None]) -> Svg | Sentence:
     peak = floors.sheet_of(timed[0]).dram_bytes_per_s
     sizes = [float(floors.once(run)) for run in timed]
     rates = [rate(size, run.copy_seconds) for size, run in zip(sizes, timed, strict=True)]
-    figure, axes = canvas(380, left=96)
+    figure, axes = canvas(380, left=112)
     axes.set(xscale="log", xlim=(sizes[0] / 1.5, sizes[-1] * 1.5))
     axes.set(xlabel="bytes read and written [B]", ylabel=_RATE)
     _log(axes.xaxis, lambda value: scaled(value, "B"))

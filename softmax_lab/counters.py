@@ -20,7 +20,7 @@ STALLS = {
     "long_scoreboard": "an answer of L1, L2 or DRAM",
     "lg_throttle": "room in the queue of loads and stores",
     "short_scoreboard": "an exponential, a shuffle or shared memory",
-    "wait": "a fixed number of clocks after its last instruction",
+    "wait": "the fixed time of its last instruction",
     "math_pipe_throttle": "an arithmetic unit",
     "barrier": "a barrier",
 }

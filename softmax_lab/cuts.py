@@ -90,6 +90,10 @@ LINES = (
         instead="ALL_LANES = 0xfffffffbu;",
     ),
     Line(
+        *("warp_merge", "finite_start", "the finite start", "-CUDART_MAX_NORMAL_F", WRONG, (1, 12)),
+        instead="-CUDART_INF_F",
+    ),
+    Line(
         *("block_tree", "reuse", "the barrier between the two trees"),
         *("__syncthreads();  // every thread has read slot 0", "shared race"),
         shape=(2, 40),

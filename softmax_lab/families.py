@@ -46,6 +46,16 @@ class Family:
         """The shape of y."""
         return self.extents(rows, cols)["y"]
 
+    def roundings(self, kind: str, cols: int, threads: int) -> int | None:
+        """Roundings that one sum over a row by so many threads may take on inputs of `kind`, for
+        `terms` of the checker: the certain bound where they are biased, None elsewhere."""
+        if kind not in self.biased:
+            return None
+        # A thread's own terms, the levels of a tree, the warps of a row one after another.
+        steps = -(-cols // threads) + threads.bit_length() + 8
+        # Difference, two in the exponential, product, sum; never less than other inputs get.
+        return max(5 * steps, math.ceil(reference.SUM_ERROR * math.sqrt(cols)))
+
     def once(self, rows: int, cols: int, dtype: str = "float32") -> int:
         """Bytes of each input read once and the output written once [B]: the useful bytes."""
         elements = sum(math.prod(shape) for shape in self.extents(rows, cols).values())

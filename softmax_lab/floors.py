@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softmax_lab import roofline
+from softmax_lab import overhead, roofline
 from softmax_lab.facts import GPUS, Gpu
 from softmax_lab.ledger import Ledger
 from softmax_lab.plots import REFERENCE_GPU
@@ -13,7 +13,11 @@ from softmax_lab.records import Measured
 from softmax_lab.registry import COPY
 from softmax_lab.roofline import rate
 from softmax_lab.runs import provenance, shape
+from softmax_lab.series import EMPTY, LARGE, SMALL, Readings
 from softmax_lab.units import MISSING, number, percent, scaled
+
+ALONE = ("wait", "events", "graph")
+"""Clocks by which a copy that is launched alone has a time."""
 
 
 def once(run: Measured) -> int:
@@ -62,6 +66,30 @@ def two_numbers(runs: Sequence[Measured | None]) -> Sentence:
     )
 
 
+def without_start(readings: Readings | None, runs: Sequence[Measured | None]) -> Table | Sentence:
+    """Rates of one copy whose buffers L2 holds and of the same whose it does not [TB/s], as timed,
+    and over the time that is left without the start of a launch."""
+    fit = line(runs)
+    found = overhead.working_sets(readings) if readings else []
+    if fit is None or len(found) < 2 or min(one.each for one, *_ in found) <= fit.start:
+        return say("Two copies without their start: not measured yet.")
+    rows = []
+    for words, (one, _, speed) in (("L2", found[0]), ("DRAM", found[-1])):
+        moving = one.each - fit.start
+        pairs = f"{number(one.pairs)} pair{'' if one.pairs == 1 else 's'}, {words}"
+        cells = 1e6 * one.each, speed / 1e12, 1e6 * moving, rate(one.bytes_once, moving) / 1e12
+        rows.append((pairs, *map(number, cells)))
+    heads = (
+        "buffers, found in",
+        "copy [µs]",
+        "rate [TB/s]",
+        "without \\(t_0\\) [µs]",
+        "rate [TB/s]",
+    )
+    note = f"Copy of {shape(found[0][0].rows, found[0][0].cols)}; {overhead.where(readings)}"
+    return Table(heads, tuple(rows), frozenset(range(1, 5)), note=note)
+
+
 def table(runs: Sequence[Measured | None]) -> Table | Sentence:
     """Least time of a softmax by shape [µs]: by data sheet, by the line, and a copy as timed."""
     timed, fit = copies(runs), line(runs)
@@ -88,6 +116,15 @@ def table(runs: Sequence[Measured | None]) -> Table | Sentence:
     return Table(heads, tuple(rows), frozenset(range(1, 6)), note=note)
 
 
+def least(run: Measured | None) -> dict[str, float | None]:
+    """Least time of a softmax of one matrix [µs] by level (see `predictions`): derived from the
+    data sheet, measured as the copy of that size."""
+    if run is None or not run.copy_seconds:
+        return {"derived": None, "measured": None}
+    sheet = roofline.floor_time(once(run), sheet_of(run).dram_bytes_per_s)
+    return {"derived": 1e6 * sheet, "measured": 1e6 * run.copy_seconds}
+
+
 def bound(run: Measured | None) -> Sentence:
     """The least time of a softmax of one matrix: by data sheet, and by the copy of that size."""
     if run is None or not run.copy_seconds:
@@ -95,13 +132,49 @@ def bound(run: Measured | None) -> Sentence:
     sheet, moved = sheet_of(run), once(run)
     return say(
         "A softmax of {rows} × {cols} reads {half:B} and writes {half:B}. At the data sheet's "
-        "{sheet:B/s} that takes **{least:s}**. A kernel that only copies took **{copy:s}**.",
+        "{sheet:B/s} that takes **{least:s}**. A kernel that only copies took "
+        "**{copy:s}** a launch, several of them in a graph.",
         rows=run.rows,
         cols=run.cols,
         half=moved / 2,
         sheet=sheet.dram_bytes_per_s,
         least=roofline.floor_time(moved, sheet.dram_bytes_per_s),
         copy=run.copy_seconds,
+    )
+
+
+def several_times(readings: Readings | None, runs: Sequence[Measured | None]) -> Sentence:
+    """Why one large copy has several times in the book: by clock, in the bench, by a rate."""
+    clocks = [readings and readings.one(COPY.name, clock, rows=LARGE[0]) for clock in ALONE]
+    start = readings and readings.one(EMPTY, "graph", rows=SMALL[0], launches=1)
+    timed = copies(runs)
+    run = next((run for run in timed if (run.rows, run.cols) == LARGE), None)
+    if run is None or start is None or None in clocks:
+        return say("One copy by the clocks and beside the kernels: not measured yet.")
+    wait, events, graph = clocks
+    best = max(timed, key=lambda each: rate(once(each), each.copy_seconds))
+    floor = once(run) * best.copy_seconds / once(best)
+    return say(
+        "The copy of {rows} × {cols} has several times in this book, and each is right. Alone it "
+        "is {wait:s} to a host that waits, {events:s} between two events, {graph:s} as the only "
+        "launch of a graph. Beside the kernels it is **{copy:s}**: a launch of several in a graph, "
+        "and the fastest of several ways to share the matrix among threads, where the clocks "
+        "took the simplest. Of the {apart:s} between the last "
+        "two a start explains at most {start:s}; the rest may be the way of sharing, which the "
+        "record does not hold apart. And at the best rate of any copy, that of {m} × {n}, it would "
+        "be {floor:s}. That is reckoned from a rate, and no time that anybody took. A kernel is "
+        "held against **{copy:s}**, which the same protocol gave in the same run.",
+        rows=run.rows,
+        cols=run.cols,
+        wait=wait.each,
+        events=events.each,
+        graph=graph.each,
+        copy=run.copy_seconds,
+        start=start.each,
+        apart=graph.each - run.copy_seconds,
+        m=best.rows,
+        n=best.cols,
+        floor=floor,
     )
 
 

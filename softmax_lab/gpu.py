@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from softmax_lab import nvrtc, registry
-from softmax_lab.arguments import check_array
+from softmax_lab.arguments import can_hold, check_array, in_one_memory, overlap
 from softmax_lab.facts import OLDEST_DRIVER
 from softmax_lab.nvrtc import ARCHS, Compiled, CompileError, SpillError, ToolkitError, compile
 from softmax_lab.registry import Kernel
@@ -79,13 +79,13 @@ def launch(kernel: str | Kernel, *arrays, out=None):
     if out is not None:
         check_array(kernel.name, "out", out, (str(arrays[0].dtype),))
         arguments["out"] = out
-    _check_places(kernel.name, arguments)
+    in_one_memory(arguments)
     shape = kernel.family.result(**sizes)
     if out is not None:
         _check_out(arguments, shape)
     first = arrays[0]
     if not all(sizes.values()):
-        return _cleared(_empty(first, shape) if out is None else out)
+        return _cleared(empty(first, shape) if out is None else out)
     if not (state := status()).available:
         raise RuntimeError(state.reason)
     import cupy
@@ -98,27 +98,43 @@ def launch(kernel: str | Kernel, *arrays, out=None):
         return out
     with first.device:
         if out is None:
-            stream = cupy.cuda.get_current_stream()
-            if stream.ptr and stream.is_capturing():
-                raise RuntimeError(
-                    f"{kernel.name} is being captured into a graph: give it out=, because memory "
-                    "allocated during a capture may be handed out again before the graph runs"
-                )
-            out = _empty(first, shape)
+            refuse_in_capture(kernel.name, "give it out=")
+            out = empty(first, shape)
         run = function(kernel, str(first.dtype), first.device.id)
         grid, block = kernel.geometry(sizes["rows"])
         run((grid,), block, ordered(kernel, arrays, out, sizes), kernel.shared_bytes)
     return out
 
 
-def _empty(like, shape: tuple[int, ...]):
-    """An array of `shape` where `like` is, of its type."""
+def refuse_in_capture(name: str, cure: str) -> None:
+    """Raise RuntimeError where the current stream is being captured and `name` has to allocate."""
+    import cupy
+
+    stream = cupy.cuda.get_current_stream()
+    if stream.ptr and stream.is_capturing():
+        raise RuntimeError(
+            f"{name} is being captured into a graph: {cure}, because memory allocated during a "
+            "capture may be handed out again before the graph runs"
+        )
+
+
+def as_bytes(array):
+    """A CuPy array's own memory as bytes (…, itemsize), which may start anywhere."""
+    import cupy
+
+    shape, strides = (*array.shape, array.itemsize), (*array.strides, 1)
+    return cupy.ndarray(shape, np.uint8, memptr=array.data, strides=strides)
+
+
+def empty(like, shape: tuple[int, ...], dtype=None):
+    """An array of `shape` where `like` is, of its type unless `dtype` is another."""
+    dtype = like.dtype if dtype is None else dtype
     if isinstance(like, np.ndarray):
-        return np.empty(shape, like.dtype)
+        return np.empty(shape, dtype)
     import cupy
 
     with like.device:
-        return cupy.empty(shape, like.dtype)
+        return cupy.empty(shape, dtype)
 
 
 def _cleared(y):
@@ -153,7 +169,8 @@ def function(kernel: str | Kernel, dtype: str, device: int):
             arch = nvrtc.arch_for(int(here.compute_capability))
             module = cupy.cuda.function.Module()
             module.load(compile(kernel, arch, dtype).cubin)
-            _FUNCTIONS[key] = module.get_function(kernel.symbol)
+            # Another thread may have been faster. What it loaded may run already and must stay.
+            return _FUNCTIONS.setdefault(key, module.get_function(kernel.symbol))
     return _FUNCTIONS[key]
 
 
@@ -264,34 +281,12 @@ def _look(found: dict) -> str:
     return missing and f"{found['name']} is there, but nothing can be compiled for it: {missing}"
 
 
-def _check_places(kernel: str, named: dict) -> None:
-    """All arrays in one memory, each from a multiple of its element's size on."""
-    places = {name: _place(array) for name, array in named.items()}
-    if len(set(places.values())) > 1:
-        where = ", ".join(f"{name} on {place}" for name, place in places.items())
-        raise ValueError(f"arrays must be in one memory, got {where}")
-    for name, array in named.items():
-        if _address(array) % array.itemsize:
-            raise ValueError(f"{kernel}: {name} must start at a multiple of {array.itemsize} bytes")
-
-
 def _check_out(named: dict, shape: tuple[int, ...]) -> None:
-    inputs = {name: array for name, array in named.items() if name != "out"}
     out = named["out"]
-    if out.shape != shape:
-        raise ValueError(f"out must have the shape of the result, {shape}; got {out.shape}")
-    start = _address(out)
-    for name, array in inputs.items():
-        if start < _address(array) + array.nbytes and _address(array) < start + out.nbytes:
+    can_hold(out, shape)
+    for name, array in named.items():
+        if name != "out" and overlap(out, array):
             raise ValueError(f"out overlaps {name}: a kernel may read what it has already written")
-
-
-def _place(array) -> str:
-    return "the host (NumPy)" if isinstance(array, np.ndarray) else f"GPU {array.device.id}"
-
-
-def _address(array) -> int:
-    return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
 
 
 def _words(error: BaseException) -> str:

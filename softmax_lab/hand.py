@@ -39,7 +39,7 @@ def _reading(row: list[float], threads: int, k: int) -> Svg:
         f"read neighbours. "
         f"Each thread's own next column is {threads} further on."
     )
-    body = [text(8, 22, "row of this block")]
+    body = [text(8, 22, "row of this block; below each score, its column")]
     for i, x in enumerate(row):
         now, done = i // threads == k, i // threads < k
         name = _COLOURS[i % threads]
@@ -49,7 +49,7 @@ def _reading(row: list[float], threads: int, k: int) -> Svg:
         if now:
             body.append(rect(left, 36, 80, 46, tint(name), colour(name), stroke_width="4"))
         body.append(text(left + 40, 65, art.fixed(x), anchor="middle", size=18))
-        body.append(text(left + 40, 101, f"column {i}", anchor="middle", size=14, muted=True))
+        body.append(text(left + 40, 101, str(i), anchor="middle", size=14, muted=True))
     for t, (m, total) in enumerate(held):
         left = 8 + 88 * t
         columns = range(t + k * threads, min(len(row), t + k * threads + 1))

@@ -59,7 +59,17 @@ def look(stride: int, offset: int, size: int, counted: Counts | None = None) -> 
         used += [_outline(x + _BYTE * at, y + 18, size) for at in {p * size for _, p in users}]
         body.append(text(x, y + 14, lane_list(lane for lane, _ in users), size=15))
         end = x + FLOATS * CELL
-        body.append(text(end, y + 14, f"byte {SECTOR * sector}", anchor="end", size=13, muted=True))
+        body.append(
+            text(
+                end,
+                y + 14,
+                f"byte {SECTOR * sector}",
+                anchor="end",
+                size=13,
+                muted=True,
+                spare=True,
+            )
+        )
     body += [
         f'<path d="{"".join(spare)}" fill="none" stroke="{LINE}" stroke-dasharray="2 4"/>',
         f'<path d="{"".join(boxes)}" fill="{HATCH}"/>',

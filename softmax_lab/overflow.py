@@ -19,6 +19,12 @@ LARGEST = float(np.finfo(np.float32).max)
 SMALLEST = 2.0**-149
 """Largest and smallest positive float32."""
 
+UPWARDS = 1.0, 200.0
+"""Scores between which every row of equal scores overflows, however long it is."""
+
+OUTCOMES = ("1/N", "NaN", "infinity", "zero")
+"""What a row of equal scores may come out as, in every place."""
+
 
 def limits(run: Softmax, lengths: Sequence[int]) -> Table:
     """The last equal scores of which `run` still makes 1/N, by row length: derived, and found by
@@ -26,7 +32,7 @@ def limits(run: Softmax, lengths: Sequence[int]) -> Table:
     rows = []
     for cols in lengths:
         top = math.log(LARGEST) - math.log(cols)
-        held, lost = reference.edge(lambda v, n=cols: _even(run, v, n), 1.0, 200.0)
+        held, lost = reference.edge(lambda v, n=cols: _even(run, v, n), *UPWARDS)
         rows.append((f"{number(cols)}, upwards", f"{top:.6f}", f"{held:.6f}", f"{lost:.6f}"))
     bottom = math.log(SMALLEST / 2)
     held, lost = reference.edge(lambda v: _even(run, v, 1), -1.0, -200.0)
@@ -34,6 +40,26 @@ def limits(run: Softmax, lengths: Sequence[int]) -> Table:
     heads = ("row length N", "derived", "last right, run", "first wrong, run")
     cells = tuple((name, *map(_minus, values)) for name, *values in rows)
     return Table(heads, cells, frozenset({1, 2, 3}))
+
+
+def highest(run: Softmax) -> dict[str, float]:
+    """The last score that alone in its row comes out as 1, by level (see `predictions`): derived,
+    and found by running."""
+    held, _ = reference.edge(lambda v: _even(run, v, 1), *UPWARDS)
+    return {"derived": math.log(LARGEST), "counted": held}
+
+
+def outcome(y: np.ndarray) -> str:
+    """What a row of equal scores came out as, in a word or three: one of OUTCOMES.
+
+    Raises ValueError for results that differ from each other.
+    """
+    first = float(y.flat[0])
+    if not np.array_equal(y, np.full_like(y, first), equal_nan=True):
+        raise ValueError(f"equal scores gave results that differ: {y}")
+    if math.isnan(first):
+        return "NaN"
+    return "infinity" if math.isinf(first) else "1/N" if first else "zero"
 
 
 def _even(run: Softmax, score: float, cols: int) -> bool:

@@ -16,6 +16,9 @@ JOBS = ((EMPTY, SMALL), (COPY, SMALL), (COPY, LARGE))
 SLOW = 1.5
 """A reading of more than this many medians is counted as a straggler."""
 
+ALIKE = 0.05
+"""Two clocks that differ by no more than this share are said to show the same."""
+
 
 def clocks(readings: Readings | None) -> Table | Sentence:
     """One launch by four clocks, a row each: medians [µs], of a graph its time by its launches."""
@@ -42,9 +45,9 @@ def asynchronous(readings: Readings | None) -> Sentence:
     claimed = rate(call.bytes_once, call.each)
     verdict = "**No memory can do that.**" if claimed > sheet else "Here it is not even absurd."
     return say(
-        "The launch of a copy of {rows} × {cols} returns after **{call:s}**. The copy takes "
-        "{events:s}. Taken for the time of the copy, the first would mean {claimed:B/s}, {times:×} "
-        "the data sheet's {sheet:B/s}. " + verdict,
+        "The launch of a copy of {rows} × {cols} returns after **{call:s}**. Between two events "
+        "it takes {events:s}. Taken for the time of the copy, the first would mean {claimed:B/s}, "
+        "{times:×} the data sheet's {sheet:B/s}. " + verdict,
         rows=call.rows,
         cols=call.cols,
         call=call.each,
@@ -53,6 +56,24 @@ def asynchronous(readings: Readings | None) -> Sentence:
         times=claimed / sheet,
         sheet=sheet,
     )
+
+
+def stopped(readings: Readings | None) -> int | None:
+    """How much of a large copy the host's clock sees if nobody waits: 0 all, 1 most, 2 far less
+    than half, 3 more than all; None where nobody measured it."""
+    call, events = (_single(readings, COPY, clock, LARGE) for clock in ("call", "events"))
+    if call is None or events is None:
+        return None
+    seen = call.each / events.each
+    if abs(seen - 1) <= ALIKE:
+        return 0
+    return 3 if seen > 1 else 1 if seen > 0.5 else 2
+
+
+def empty(readings: Readings | None) -> dict[str, float | None]:
+    """Time of the empty kernel as one of many in a graph [µs], by level (see `predictions`)."""
+    one = _single(readings, EMPTY, "graph", SMALL)
+    return {"measured": one and 1e6 * one.each}
 
 
 def nothing(readings: Readings | None) -> Sentence:
@@ -159,6 +180,12 @@ def working_sets(readings: Readings) -> list[tuple[Series, float, float]]:
     return [
         (one, float(one.pairs * one.bytes_once), rate(one.bytes_once, one.each)) for one in found
     ]
+
+
+def source(readings: Readings | None) -> Sentence:
+    """Machine, date and software of the readings, as a line of provenance."""
+    said = f"Clocks: {where(readings)}" if readings else "Clocks: not measured yet."
+    return Sentence(said, source=True)
 
 
 def where(readings: Readings) -> str:

@@ -106,6 +106,16 @@ def gain(before: Measured | None, after: Measured | None) -> dict[str, float | N
     return {"measured": before.seconds / after.seconds if known else None}
 
 
+def fastest(runs: Sequence[Measured | None]) -> int | None:
+    """The place of the run that took least; the place after the last where it beats no other by
+    more than SAME; None where one is not measured."""
+    seconds = [run.seconds if run is not None else None for run in runs]
+    if not all(seconds):
+        return None
+    first, second, *_ = sorted(seconds)
+    return seconds.index(first) if second / first - 1 > SAME else len(seconds)
+
+
 def against_promise(before: Measured | None, after: Measured | None, promised: float) -> int | None:
     """What became of a promised gain: 0 slower, 1 as fast, 2 gains less, 3 as promised, 4 more.
 

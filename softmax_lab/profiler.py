@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import csv
 import functools
-import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from softmax_lab import facts, gpu, provenance, records, registry
+from softmax_lab import bench, facts, gpu, provenance, records, registry
 from softmax_lab.counters import METRICS, OPCODES, OPTIONAL
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.recordfile import Counter
@@ -27,7 +25,14 @@ a matrix far beyond L2."""
 SHORT = tuple((65536, cols) for cols in (1, 2, 4, 7, 8))
 """Rows up to a sector long, where a thread a row makes every stride from one float to eight."""
 
-SHAPES_OF = {"softmax": SHAPES, "gemv": (*SHAPES, *SHORT)}
+NARROW = tuple((65536, cols) for cols in (8, 16, 32, 128))
+"""Rows of a sector to a few, where a warp a row has little to do in each."""
+
+SHAPES_OF = {
+    "softmax": (*SHAPES, *NARROW),
+    "log_softmax": SHAPES,
+    "gemv": (*SHAPES, *SHORT),
+}
 """Shapes of the record by family."""
 
 PROTOCOL = (
@@ -68,8 +73,7 @@ def run(
     device, chosen, dtype = gpu.ready(kernels, dtype, shapes)
     tool, run_name = find(), records.run_id()
     plan, launches = [], []
-    for family, mine in gpu.by_family(chosen).items():
-        here = shapes or SHAPES_OF.get(family, SHAPES)
+    for mine, here in bench.plan(chosen, SHAPES_OF, shapes):
         plan += [(kernel, shape) for shape in here for kernel in mine]
         launches += asked(
             functools.partial(_profile, tool, kernels=mine, shapes=here, dtype=dtype), say
@@ -175,16 +179,11 @@ def parse(text: str) -> list[Launch]:
 
 def find() -> str:
     """Path of Nsight Compute's command line. Raises ProfilerError with what to do."""
-    if tool := shutil.which("ncu"):
+    if tool := provenance.program("ncu"):
         return tool
-    roots = [os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), "/usr/local/cuda"]
-    places = [Path(root) / "bin" / "ncu" for root in roots if root]
-    places += sorted(
-        Path("/opt/nvidia/nsight-compute").glob("*/ncu"), key=_by_version, reverse=True
-    )
-    for place in places:
-        if place.is_file():
-            return str(place)
+    places = sorted(Path("/opt/nvidia/nsight-compute").glob("*/ncu"), key=_by_version, reverse=True)
+    if found := next(filter(Path.is_file, places), None):
+        return str(found)
     raise ProfilerError(
         "Nsight Compute (ncu) not found on PATH, in CUDA_PATH, CUDA_HOME, /usr/local/cuda or "
         "/opt/nvidia/nsight-compute: install it, with CUDA's toolkit or by itself"
@@ -217,11 +216,8 @@ def command(
 
 
 def _profile(tool, metrics, *, kernels, shapes, dtype) -> list[Launch]:
-    here = str(Path(__file__).resolve().parent.parent)
-    paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     call = command(tool, metrics, kernels, shapes, dtype)
-    done = subprocess.run(call, capture_output=True, text=True, env=environment)
+    done = subprocess.run(call, capture_output=True, text=True, env=provenance.environment())
     launches = parse(done.stdout)
     got = [launch.kernel for launch in launches]
     wanted = [kernel.symbol for _ in shapes for kernel in kernels]

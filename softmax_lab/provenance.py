@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from softmax_lab import nvrtc
 
@@ -59,6 +60,22 @@ def command(argv: Sequence[str]) -> str:
     program = f"python -m {path.parent.name}" if path.name == "__main__.py" else path.name
     rest = (PurePath(each).name if each.startswith(("/", "~", ".")) else each for each in argv[1:])
     return " ".join([program, *rest])  # a kernel's name may hold a slash too
+
+
+def program(name: str) -> str | None:
+    """Path of one of CUDA's tools, or None: on PATH, in CUDA_PATH, CUDA_HOME, /usr/local/cuda."""
+    if found := shutil.which(name):
+        return found
+    roots = [os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), "/usr/local/cuda"]
+    places = (Path(root) / "bin" / name for root in roots if root)
+    return next((str(place) for place in places if place.is_file()), None)
+
+
+def environment() -> dict[str, str]:
+    """The environment for a child process that is to import this very package."""
+    here = str(Path(__file__).resolve().parent.parent)
+    paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def smi(device: int, query: str) -> list[str] | None:

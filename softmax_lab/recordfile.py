@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -126,12 +127,67 @@ class Rerun:
         return self.kernel, self.dtype, self.rows, self.cols
 
 
-KINDS = {"bench": Timing, "profile": Counter, "clock": Reading, "rerun": Rerun}
+@dataclass(frozen=True)
+class Sanitized:
+    """What one tool of compute-sanitizer found in `launches` launches of a kernel, each of another
+    shape; the largest is (`rows`, `cols`)."""
+
+    run: str
+    kernel: str
+    fingerprint: str
+    dtype: str
+    rows: int
+    cols: int
+    tool: str
+    launches: int
+    errors: int
+
+    @property
+    def key(self) -> tuple:
+        """What a newer row replaces."""
+        return self.kernel, self.dtype, self.tool
+
+
+@dataclass(frozen=True)
+class Soaked:
+    """Random launches of a kernel, all judged; the most elements had a matrix of (`rows`, `cols`).
+
+    `worst` is the largest error of an element in units of what is allowed, infinite where there was
+    no number or one too many.
+    """
+
+    run: str
+    kernel: str
+    fingerprint: str
+    dtype: str
+    rows: int
+    cols: int
+    seed: int
+    launches: int
+    failures: int
+    worst: float
+
+    @property
+    def key(self) -> tuple:
+        """What a newer row replaces."""
+        return self.kernel, self.dtype
+
+
+KINDS = {
+    "bench": Timing,
+    "profile": Counter,
+    "clock": Reading,
+    "rerun": Rerun,
+    "sanitize": Sanitized,
+    "soak": Soaked,
+}
 _HEADS = {
     "bench": "Times of one launch in seconds. Rates and ratios are computed on reading.",
     "profile": "Hardware counters of one launch as Nsight Compute reports them.",
     "clock": "Readings of a clock around launches in seconds, in the order they were taken in.",
     "rerun": "A published measurement made again: seconds of one launch, by its protocol and ours.",
+    "sanitize": "Errors that the tools of compute-sanitizer reported, 0 for none.",
+    "soak": "Random launches, how many failed, and the largest error in units of what is allowed.",
 }
 
 
@@ -148,11 +204,15 @@ def read(path: Path) -> Table:
 
     Raises ValueError naming the line that cannot be read.
     """
-    if not path.is_file():
-        return Table()
+    return _parsed(path, path.read_text(encoding="utf-8")) if path.is_file() else Table()
+
+
+@functools.lru_cache(maxsize=16)
+def _parsed(path: Path, text: str) -> Table:
+    """A record file's text, read once: a page looks up hundreds of runs in the same few files."""
     row_type = KINDS[checked(path.stem)]
     runs: dict[str, dict[str, str]] = {}
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = text.splitlines()
     top = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
     for line in lines[:top]:
         key, colon, value = line.removeprefix("#").strip().partition(": ")
@@ -164,14 +224,15 @@ def read(path: Path) -> Table:
     rows = csv.reader(lines[top:])
     if (head := next(rows, names)) != names:
         raise ValueError(f"{path}, line {top + 1}: columns {','.join(head)}, not {','.join(names)}")
-    out = []
+    types, out = [each.type for each in fields(row_type)], []
     for number, cells in enumerate(rows, top + 2):
         try:
-            pairs = zip(fields(row_type), cells, strict=True)
-            out.append(row_type(*(_cell(each.type, cell) for each, cell in pairs)))
+            pairs = zip(types, cells, strict=True)
+            out.append(row_type(*(_cell(kind, cell) for kind, cell in pairs)))
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: {error}") from error
-    return Table(tuple(out), {run: MappingProxyType(about) for run, about in runs.items()})
+    known = {run: MappingProxyType(about) for run, about in runs.items()}
+    return Table(tuple(out), MappingProxyType(known))
 
 
 def checked(kind: str) -> str:

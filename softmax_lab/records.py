@@ -20,6 +20,8 @@ from softmax_lab.recordfile import (
     Counter,
     Reading,
     Rerun,
+    Sanitized,
+    Soaked,
     Table,
     Timing,
     checked,
@@ -30,7 +32,7 @@ from softmax_lab.recordfile import (
 )
 from softmax_lab.registry import COPY, Kernel
 
-Row = Timing | Counter | Reading | Rerun
+Row = Timing | Counter | Reading | Rerun | Sanitized | Soaked
 
 UNKNOWN = Counts()
 """Nothing is known of a launch."""

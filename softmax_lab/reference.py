@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softmax_lab.arguments import dtype_name, told, without_mask
+from softmax_lab.arguments import dtype_name, is_cupy, told, without_mask
 
 UNIT = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 """Unit roundoff by element type: half the distance from 1 to the next number."""
@@ -31,9 +31,9 @@ def softmax(x) -> np.ndarray:
 
     The contract of every kernel: masked entries (-inf) are exactly 0; a row with +inf or NaN, and a
     row that is masked whole, is NaN in every element. Raises TypeError for a masked array: its mask
-    is none of these.
+    is none of these. A CuPy array stays on its GPU.
     """
-    x = np.asarray(without_mask("x", x), dtype=np.float64)
+    x = _float64(x)
     if x.size == 0:
         return x.copy()
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
@@ -43,13 +43,21 @@ def softmax(x) -> np.ndarray:
 
 def log_softmax(x) -> np.ndarray:
     """Logarithm of `softmax` in float64, straight from the scores (any shape → the same shape):
-    -inf for a masked entry, NaN throughout a row without a distribution."""
-    x = np.asarray(without_mask("x", x), dtype=np.float64)
+    -inf for a masked entry, NaN throughout a row without a distribution. Raises TypeError for a
+    masked array; a CuPy array stays on its GPU."""
+    x = _float64(x)
     if x.size == 0:
         return x.copy()
     with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):
         shifted = x - x.max(axis=-1, keepdims=True)
         return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+def _float64(x):
+    """x in float64 where it is: what follows is written in ufuncs and methods, which CuPy has."""
+    if is_cupy(x):
+        return x.astype(np.float64, copy=False)
+    return np.asarray(without_mask("x", x), dtype=np.float64)
 
 
 def unshifted(x) -> np.ndarray:

@@ -62,9 +62,9 @@ def roofline(
     bottom = min([*heights, left * lowest]) / 4
     top = max([*heights, peak or right * max(roof.bandwidth for roof in roofs)]) * 5
 
-    figure, axes = canvas(440)
+    figure, axes = canvas(440, left=92)
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
-    axes.set_xlabel("arithmetic intensity [FLOP/B]: FLOPs over bytes moved at the named level")
+    axes.set_xlabel("arithmetic intensity [FLOP/B] at the named level")
     axes.set_ylabel("performance [FLOP/s]")
     for axis, write in (
         (axes.xaxis, number),
@@ -163,7 +163,7 @@ def _draw_points(
             axes.plot([point.intensity] * 2, [bottom, height], color=ground, lw=3, ls=(0, (2, 1)))
         axes.plot(*place, "o", ms=13, mfc=ground, mec=INK, mew=1.2)
         before = pairs[i - 1][0] if i else point
-        near = before.label == point.label and 1 < point.intensity / before.intensity < 1.7
+        near = before.label == point.label and 1 < point.intensity / before.intensity < 2.2
         crowded = near and not crowded
         under = {
             "xytext": (0, 11 if crowded else -11),
@@ -180,7 +180,7 @@ def _draw_points(
         )
         if i + 1 == len(pairs) or pairs[i + 1][0].label != point.label:
             words = f"{point.label}, {scaled(point.flops_per_s, 'FLOP/s')}"
-            late = axes.transAxes.inverted().transform(axes.transData.transform(place))[0] > 0.6
+            late = axes.transAxes.inverted().transform(axes.transData.transform(place))[0] > 0.5
             axes.annotate(
                 words,
                 place,

@@ -11,7 +11,7 @@ from softmax_lab.facts import WARP
 from softmax_lab.frames import lane_list
 from softmax_lab.prose import html, plain
 from softmax_lab.shuffle import Round
-from softmax_lab.svg import Svg, drawing, text
+from softmax_lab.svg import DENSE, Svg, drawing, text
 
 HEIGHT = 324
 """One height for every frame, of 4 lanes and of 32, so that a page does not jump."""
@@ -163,9 +163,9 @@ def _draw(head, words, held, received, held_kinds, each, wiring, values, kinds) 
         f"lane {lane} {'undefined' if math.isnan(v) else art.fixed(v)}"
         for lane, v in enumerate(values)
     )
-    return drawing(
-        HEIGHT, plain(head), f"{plain(words)} After it: {spoken}.", body, note=html(words)
-    )
+    said = f"{plain(words)} After it: {spoken}."
+    kind = DENSE if small else "lab-frame"
+    return drawing(HEIGHT, plain(head), said, body, note=html(words), kind=kind)
 
 
 def _big(head, held, received, held_kinds, each, wiring, values, kinds) -> list[str]:

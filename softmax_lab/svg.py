@@ -29,6 +29,9 @@ _CYCLE = ("purple", "yellow", "blue", "green", "black")  # the colours that no l
 LINE = "var(--lab-line, #8888)"
 SURFACE = "var(--lab-surface, #8881)"
 
+DENSE = "lab-frame lab-dense"
+"""The kind of a frame whose words would meet if a phone enlarged them: it scrolls there instead."""
+
 _serial = count(1)
 
 
@@ -39,7 +42,7 @@ class Svg:
     markup: str
     alt: str
     note: str = ""  # a visible sentence (HTML) under the drawing
-    kind: str = "lab-figure"  # "lab-frame" for the frames of a stepper
+    kind: str = "lab-figure"  # "lab-frame" for the frames of a stepper, DENSE for crowded ones
 
     def _repr_html_(self) -> str:
         note = f'<p class="lab-note">{self.note}</p>' if self.note else ""
@@ -149,9 +152,11 @@ def text(
     anchor: str = "start",
     size: float = 16,
     muted: bool = False,
+    spare: bool = False,
 ) -> str:
-    """A line of text in the colour of the page's text."""
-    shade = ' class="lab-muted"' if muted else ""
+    """A line of text in the colour of the page's text; a phone has no room for a `spare` one."""
+    shades = [name for name, on in (("lab-muted", muted), ("lab-spare", spare)) if on]
+    shade = f' class="{" ".join(shades)}"' if shades else ""
     return (
         f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" text-anchor="{anchor}" '
         f'fill="currentColor"{shade}>{escape(content)}</text>'

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from softmax_lab import coalescing, cost, reference, registry
+from softmax_lab import coalescing, cost, registry
 from softmax_lab.counters import COUNTED, LOCAL_SECTORS
 from softmax_lab.counts import FIELDS, HARDWARE_ONLY, Counts
 from softmax_lab.excerpts import excerpt
@@ -129,8 +129,8 @@ def row_lengths(lengths: Sequence[int], count_at: Callable[[int], Counts]) -> Ta
 
 def shift(
     rows: Mapping[str, Sequence[float]],
-    without: Callable[[np.ndarray], np.ndarray] = reference.unshifted,
-    shifted: Callable[[np.ndarray], np.ndarray] = reference.softmax,
+    without: Callable[[np.ndarray], np.ndarray],
+    shifted: Callable[[np.ndarray], np.ndarray],
 ) -> Table:
     """Rows of scores by what they are, and what two softmaxes of a matrix (1, N) make of them:
     one without the shift, one with it."""

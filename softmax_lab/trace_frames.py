@@ -14,7 +14,7 @@ from softmax_lab.frames import FLOATS, lane_list, lanes_of_sectors, sector_box
 from softmax_lab.prose import Sentence, say
 from softmax_lab.replay import Replayed
 from softmax_lab.shuffle_frames import NOUN
-from softmax_lab.svg import SURFACE, WIDTH, Svg, drawing, rect, text
+from softmax_lab.svg import DENSE, SURFACE, WIDTH, Svg, drawing, rect, text
 from softmax_lab.units import number, percent
 
 HEIGHT = 396
@@ -65,7 +65,9 @@ def _frame(each: Replayed, kernel: str, place: int, places: int) -> Svg:
     else:
         words, rest = _access(each)
     spoken = f"Step {place} of {places}. {words} Source: {step.file}, line {step.line}: {code}"
-    return drawing(HEIGHT, f"{_name(each)}, step {place}", spoken, body + rest, note=escape(words))
+    return drawing(
+        HEIGHT, f"{_name(each)}, step {place}", spoken, body + rest, note=escape(words), kind=DENSE
+    )
 
 
 def _access(each: Replayed) -> tuple[str, list[str]]:

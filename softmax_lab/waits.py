@@ -59,8 +59,8 @@ def at_work(runs: Sequence[Measured | None]) -> Table | Sentence:
 
 
 def waiting(runs: Sequence[Measured | None]) -> Table | Sentence:
-    """What a warp waits for between two of its instructions, and how busy the schedulers and caches
-    are meanwhile, a run a column."""
+    """What a warp waits for between two of its instructions, the longest wait in bold, and how busy
+    the schedulers and caches are meanwhile; a run a column."""
     known = [run for run in runs if run is not None and run.gpu in GPUS]
     shown = [run for run in known if waited(run.counters, GPUS[run.gpu])]
     if not shown:
@@ -95,13 +95,13 @@ def _waits(run: Measured) -> tuple[str, ...]:
     """Cells of a run in `waiting`."""
     seen, gpu = run.counters, GPUS[run.gpu]
     whole, shares = warp_clocks(seen, gpu), waited(seen, gpu)
-    itself = 1 / whole
+    itself, longest = 1 / whole, max(shares, key=shares.get)
     rest = max(0.0, 1 - itself - sum(shares.values()))
     clocks = gpu.multiprocessors * seen["sm__cycles_active.avg"]
     in_percent = {name: seen[name] / 100 for name in (ISSUING, L1_BUSY, L2_BUSY) if name in seen}
     return (
         number(whole),
-        *(percent(shares[reason]) for reason in STALLS),
+        *(_marked(percent(shares[reason]), reason == longest) for reason in STALLS),
         percent(rest),
         percent(itself),
         *(percent(in_percent.get(name)) for name in (ISSUING, L1_BUSY)),
@@ -110,24 +110,8 @@ def _waits(run: Measured) -> tuple[str, ...]:
     )
 
 
-def longest(run: Measured | None) -> Sentence:
-    """What a warp of a run waits for longest, and how busy its scheduler is meanwhile."""
-    shares = waited(run.counters, GPUS[run.gpu]) if run and run.gpu in GPUS else {}
-    if not shares or ISSUING not in run.counters:
-        return say(f"What the warps waited for longest: {MISSING}.")
-    reason = max(shares, key=shares.get)
-    return say(
-        "On {rows} × {cols} a warp of `{kernel}` takes {clocks} clocks from one instruction to its "
-        "next. In **{share:%}** of them it waits for {what}. The schedulers issue in {issue:%} of "
-        "their clocks.",
-        rows=run.rows,
-        cols=run.cols,
-        kernel=run.kernel,
-        clocks=warp_clocks(run.counters, GPUS[run.gpu]),
-        share=shares[reason],
-        what=STALLS[reason],
-        issue=run.counters[ISSUING] / 100,
-    )
+def _marked(cell: str, mark: bool) -> str:
+    return f"**{cell}**" if mark else cell
 
 
 def issuing(run: Measured | None) -> Sentence:

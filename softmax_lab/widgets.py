@@ -1,19 +1,15 @@
-"""Steppers, explorers and predictions: plain ipywidgets, joined in the browser, no kernel."""
+"""Steppers and explorers: plain ipywidgets, joined in the browser, no kernel."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 import ipywidgets as w
 
 MAX_FRAMES = 400
 """Frames of one page together [frames]: each is in the page whether shown or not."""
-
-HIDE = "Hide"
-"""The choice that shows nothing yet."""
 
 Frame = Any  # an HTML string, a widget, or anything with _repr_html_
 
@@ -122,56 +118,9 @@ def panel(
     return w.VBox([_bar(*sliders.values()), level(list(axes), ())])
 
 
-def predict(
-    question: str, options: Sequence[str], replies: Sequence[Frame], answer: Frame
-) -> w.VBox:
-    """A question with options: choosing one shows its reply and `answer` (counted, measured).
-
-    Nothing is chosen at first, so nothing is given away.
-    """
-    _same_length(options, replies)
-    choice = w.RadioButtons(
-        options=[plain_label(option) for option in options],
-        index=None,
-        layout=w.Layout(width="auto"),
-    )
-    choice.description = "Guess"
-    rest = '<p class="lab-note">Choose before you read on: it is the guess that teaches.</p>'
-    replied = stack(
-        [_pair(option, reply, answer) for option, reply in zip(options, replies, strict=True)]
-    )
-    replied.selected_index = None
-    w.jslink((choice, "index"), (replied, "selected_index"))
-    return w.VBox([w.HTML(f"<p><b>{question}</b></p>"), choice, w.HTML(rest), replied])
-
-
-def guess(question: str, unit: str, answer: Frame) -> w.VBox:
-    """A question with a number for an answer: type a guess, then reveal `answer` beside it."""
-    typed = w.FloatText(value=0, description="My guess", style={"description_width": "initial"})
-    echo = w.FloatText(value=0, description="You said", disabled=True)
-    echo.style.description_width = "initial"
-    reveal = w.ToggleButtons(options=[HIDE, "Reveal"], index=0)
-    reveal.description = "Answer"
-    w.jslink((typed, "value"), (echo, "value"))
-    shown = stack(
-        [
-            w.HTML('<p class="lab-note">Type your guess first.</p>'),
-            w.VBox([echo, w.HTML(_html(answer))]),
-        ]
-    )
-    w.jslink((reveal, "index"), (shown, "selected_index"))
-    return w.VBox([w.HTML(f"<p><b>{question} [{unit}]</b></p>"), _bar(typed, reveal), shown])
-
-
 def _bar(*controls: w.Widget) -> w.Box:
     return w.Box(
         list(controls), layout=w.Layout(display="flex", flex_flow="row wrap", width="100%")
-    )
-
-
-def _pair(option: str, reply: Frame, answer: Frame) -> str:
-    return (
-        f'<p class="lab-note">You said: <b>{escape(option)}</b>. {_html(reply)}</p>{_html(answer)}'
     )
 
 

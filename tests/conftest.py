@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -30,6 +31,12 @@ BROWSER_OPTIONS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 
+
+# The same examples every time, few enough for every run; `--hypothesis-profile=long` walks on.
+_WALK = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+settings.register_profile("bounded", max_examples=12, derandomize=True, **_WALK)
+settings.register_profile("long", max_examples=2000, print_blob=True, **_WALK)
+settings.load_profile("bounded")
 
 DOCTORS = {"gpu": "GPU", "browser": "Browser"}
 PROGRAMS = {

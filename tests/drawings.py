@@ -23,7 +23,7 @@ def check(frames: Sequence[svg.Svg]) -> None:
         assert set(root.get("aria-labelledby").split()) <= set(svg.ids(frame.markup))
         assert root.find(f"{SVG}title").text
         assert root.find(f"{SVG}desc").text == frame.alt
-        assert len(frame.note) > 20 and frame.kind == "lab-frame"
+        assert len(frame.note) > 20 and frame.kind in ("lab-frame", svg.DENSE)
         for text in root.iter(f"{SVG}text"):
             assert text.get("fill") == "currentColor"
             assert float(text.get("font-size")) >= 13

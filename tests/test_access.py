@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from softmax_lab import access, bench, gpu, ledger, profiler, runs
+from softmax_lab import access, bench, gpu, ledger, probe, profiler, runs
 from softmax_lab.counts import Counts
 from softmax_lab.records import Measured
 from softmax_lab.units import MISSING, number
@@ -110,3 +110,10 @@ def test_each_family_has_its_shapes():
         assert all(len(set(each)) == len(each) for each in shapes.values())
     assert [kernel.name for kernel in kernels["gemv"]] == NAMES
     assert set(profiler.SHAPES_OF["gemv"]) <= set(bench.SHAPES_OF["gemv"])
+
+
+def test_one_load_of_a_is_derived_and_counted_by_itself():
+    apart, four = book("gemv/row_per_thread"), book("gemv/row_per_warp_vec4")
+    assert access.per_load(apart, probe.strided(1024)) == {"derived": 32, "counted": 32}
+    assert access.per_load(four, probe.strided(1, size=16)) == {"derived": 16, "counted": 16}
+    assert access.per_load(apart, Counts(load_sectors=12, load_requests=2))["counted"] == 6

@@ -156,8 +156,7 @@ def test_a_graph_on_a_slower_gpu_is_named_and_the_others_are_not(toy):
 def test_readings_of_another_gpu_or_protocol_are_not_compared(toy, monkeypatch):
     monkeypatch.setattr("fake_gpu.CALL", 9 * CALL)
     monkeypatch.setattr(launches, "PROTOCOL", "another")
-    assert ledger.readings()
-    monkeypatch.undo()
+    assert agreement.read(ledger.readings()) == ()
 
 
 # ------------------------------------------------------------------------------ the command
@@ -183,6 +182,13 @@ def test_the_published_record_agrees_with_itself():
     assert agreement.report(runs)[1]
     off = [replace(run, seconds=1.4 * run.seconds, p20=1.4 * run.p20) for run in runs]
     assert not agreement.report(off)[1]
+
+
+def test_the_published_record_is_of_todays_protocols():
+    """Else nothing that is measured now would be compared with it."""
+    for kind, protocol in (("bench", bench.PROTOCOL), ("clock", launches.PROTOCOL)):
+        runs = records.table(kind, "nvidia-h200").runs.values()
+        assert {run["protocol"] for run in runs} == {protocol}
 
 
 @pytest.mark.gpu

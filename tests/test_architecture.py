@@ -34,6 +34,7 @@ ORDER = (
     "unrolling",
     "shuffle",
     "online",
+    "merging",
     "replay",
     "roofline",
     "cost",
@@ -43,6 +44,7 @@ ORDER = (
     "products",
     "families",
     "registry",
+    "choice",
     "fingerprint",
     "recordfile",
     "records",
@@ -59,9 +61,13 @@ ORDER = (
     "launches",
     "rerun",
     "profiler",
+    "soak",
     "ledger",
     "probe",
+    "promises",
+    "contract",
     "ops",
+    "peers",
     "svg",
     "mathml",
     "prose",
@@ -87,6 +93,8 @@ ORDER = (
     "caches",
     "pace",
     "waits",
+    "contract_table",
+    "tried",
     "lane_art",
     "microscope",
     "shuffle_frames",
@@ -101,10 +109,12 @@ ORDER = (
     "steppers",
     "cuts",
     "planted",
+    "sanitize",
     "livefile",
     "live",
     "alive",
     "explorers",
+    "merging_frames",
     "predictions",
     "labs",
     "doctor",
@@ -112,9 +122,10 @@ ORDER = (
 )
 VIEWS = set(
     "svg mathml prose canvas roof_chart plots frames runs findings tables widgets versus clock "
-    "access machine meeting theirs wide caches pace waits lane_art microscope shuffle_frames "
-    "tree_frames online_frames trace_frames hand steppers overhead floors clock_plots "
-    "clock_frames overflow overflow_frames rungs climbs alive explorers predictions labs".split()
+    "access machine meeting theirs wide caches pace waits tried lane_art microscope "
+    "shuffle_frames tree_frames online_frames contract_table trace_frames hand steppers overhead "
+    "floors clock_plots clock_frames overflow overflow_frames rungs climbs alive explorers "
+    "merging_frames predictions labs".split()
 )
 RUNS = {
     "emulator",
@@ -126,9 +137,11 @@ RUNS = {
     "launches",
     "rerun",
     "profiler",
+    "soak",
+    "sanitize",
 }  # what launches or measures
 VERBS = {"count", "measure", "launch"}  # the ledger's functions that do
-GPU_ONLY = set("nvrtc provenance gpu stopwatch bench launches rerun profiler".split())
+GPU_ONLY = set("nvrtc provenance gpu stopwatch bench launches rerun profiler soak sanitize".split())
 CUPY = {"cupy", "cupyx", "cupy_backends"}
 LONGEST = 300  # lines of a module; a longer one has a second idea in it
 

@@ -8,12 +8,46 @@ import sys
 
 import numpy as np
 import pytest
+from fake_gpu import pretend
 
 from softmax_lab import bench, facts, gpu, profiler, records, reference, stopwatch
+from softmax_lab.__main__ import main
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.registry import KERNELS
 
 MIB = 1 << 20
+
+
+# ------------------------------------------------------------------------------ what is taken
+
+
+def test_threads_that_walk_a_row_are_taken_at_odd_rows_too_and_each_pair_once():
+    fitting = gpu.fitting(None, "float32", 90)
+    for module in (bench, profiler):
+        plan = bench.plan(fitting, module.SHAPES_OF)
+        pairs = [(each.name, shape) for who, grid in plan for each in who for shape in grid]
+        assert len(set(pairs)) == len(pairs)
+        assert {name for name, _ in pairs} == {each.name for each in fitting}
+        odd = {name for name, shape in pairs if shape == (250, 1004)}
+        assert odd == {
+            each.name
+            for each in fitting
+            if each.family.name == "softmax" and each.threads_per_row == 1
+        }
+        assert {("naive", shape) for shape in bench.ODD} < set(pairs)
+    asked = bench.plan(fitting, bench.SHAPES_OF, [(2, 3)])
+    assert [grid for _, grid in asked] == 2 * [[(2, 3)]]
+
+
+def test_a_run_takes_the_whole_plan(monkeypatch):
+    pretend(monkeypatch)
+    monkeypatch.setattr(bench, "SHAPES_OF", {"softmax": ((64, 256), (3, 5))})
+    monkeypatch.setattr(bench, "ODD", ((64, 256), (2, 7)))
+    session = bench.run(["naive", "online", "warp"])
+    taken = [(row.kernel, row.rows, row.cols) for row in session.rows]
+    both = [(name, *shape) for shape in ((64, 256), (3, 5)) for name in ("naive", "online", "warp")]
+    assert taken == [*both, ("naive", 2, 7), ("online", 2, 7)]
+    assert {row.run for row in session.rows} == set(session.provenance)
 
 
 # ------------------------------------------------------------------------------ arithmetic
@@ -138,13 +172,22 @@ def test_what_is_wrong_with_any_gpu_is_said_without_one(run, kernels, shape, dty
         (["bench", "--shapes", "3x²"], 2, "256x1024"),
     ],
 )
-def test_the_command_line_explains_what_it_refuses(arguments, status, words):
-    call = [sys.executable, "-m", "softmax_lab", *arguments]
+def test_the_command_line_explains_what_it_refuses(arguments, status, words, capsys):
+    try:
+        ended = main(arguments)
+    except SystemExit as left:  # argparse leaves so
+        ended = left.code
+    said = capsys.readouterr()
+    assert ended == status
+    assert words in said.err
+    assert not said.out  # no head of a table that never comes
+
+
+def test_a_refusal_leaves_the_process_without_a_traceback():
+    call = [sys.executable, "-m", "softmax_lab", "bench", "--kernels", "nope"]
     done = subprocess.run(call, capture_output=True, text=True)
-    assert done.returncode == status
-    assert words in done.stderr
-    assert not done.stdout  # no head of a table that never comes
-    assert "Traceback" not in done.stderr
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no kernel 'nope'" in done.stderr and "Traceback" not in done.stderr
 
 
 # ------------------------------------------------------------------------------ on a GPU

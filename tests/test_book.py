@@ -26,7 +26,7 @@ PAGES = [f"{chapter}.html" for chapter in CHAPTERS] + ["index.html", "search.htm
 MAX_HTML = 3_000_000  # bytes of one page: ready in about a second on a laptop
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
-CONTROLS = re.compile(r"Slider|Play|ToggleButton|RadioButtons|Dropdown|Select|Checkbox|Text|Button")
+CONTROLS = re.compile(r"Slider|Play|ToggleButton|Dropdown|Select|Checkbox|Text|Button")
 
 per_page = pytest.mark.parametrize("page", PAGES)
 
@@ -132,6 +132,23 @@ def test_inline_scripts_name_no_other_host(book_html, page):
     for script in soup(book_html / page).find_all("script", src=False):
         if script.get("type") not in (STATE, VIEW):
             assert not re.search(REMOTE[".js"], script.string or "")
+
+
+# ---- Predict, then look ----
+
+MEASURED = re.compile(r"\bNVIDIA [^,]*, \d{4}-\d\d-\d\d")
+"""What stands beside every recorded number: its machine and date."""
+RUNGS = [chapter for chapter in CHAPTERS if (ROOT / f"{chapter}.ipynb").exists()]
+
+
+@pytest.mark.parametrize("page", RUNGS)
+def test_a_prediction_is_asked_for_before_anything_measured_is_shown(book_html, page):
+    html = (book_html / f"{page}.html").read_text(encoding="utf-8")
+    article = html[html.index("<article") :]
+    before, asked, after = article.partition('data-view="predict"')
+    assert asked, "the chapter asks for no prediction"
+    assert not MEASURED.findall(before)
+    assert MEASURED.search(after), "the pattern finds no machine with its date any more"
 
 
 # ---- Widgets work without a kernel ----

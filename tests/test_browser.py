@@ -27,6 +27,7 @@ PAGES = [*CHAPTERS, "search.html?q=softmax", "genindex.html", "index.html"]
 PHONES = (390, 360)  # CSS pixels
 MIN_TRACK = 100  # CSS pixels: a slider one can aim at with a thumb
 MIN_CONTRAST = 4.5  # WCAG 2.2, 1.4.3
+MIN_WORDS = 9  # px: letters of a figure on a phone
 VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]'
 LOADED = """() => {
   const views = document.querySelectorAll('VIEW');
@@ -100,10 +101,10 @@ widgets.stepper([say(k) for k in range(5)], list("abcde"), description="Lane")
 widgets.grid([1, 2, 4], [8, 16], say, row="Rows", col="Columns")
 """,
     """
-widgets.predict("Which?", ["less", "more"], [say("less"), say("more")], say("the answer"))
-""",
-    """
-widgets.guess("How many?", "bytes", say("that many"))
+from softmax_lab import steppers
+from softmax_lab.svg import Svg
+drawn = lambda name: [Svg("<svg/>", "", f"{name} {k}") for k in range(2)]
+steppers.choose({"sum": drawn("sum"), "max": drawn("max")}, ["start", "end"], description="Show")
 """,
 )
 
@@ -168,6 +169,31 @@ def test_page_fits_a_phone(visit):
     )
     visit.page.set_viewport_size({"width": 1280, "height": 900})
     assert hidden == [], "a box that scrolls sideways cannot be reached from the keyboard"
+
+
+SMALL_WORDS = """least => [...document.querySelectorAll(
+    "article :is(.lab-figure, .lab-frame):not(.lab-wide) > svg")]
+  .filter((svg) => svg.checkVisibility()).flatMap((svg) => {
+    const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+    return [...svg.querySelectorAll("text")]
+      .filter((word) => scale * parseFloat(getComputedStyle(word).fontSize) < least)
+      .map((word) => word.textContent);
+  })"""
+SIDEWAYS = """() => [...document.querySelectorAll("article :is(.lab-figure, .lab-frame)")]
+  .filter((box) => box.checkVisibility() && box.scrollWidth > box.clientWidth + 1)
+  .filter((box) => !box.closest(".lab-bench") && !getComputedStyle(box, "::before").content
+    .includes("sideways"))
+  .map((box) => box.querySelector("title")?.textContent ?? box.className)"""
+
+
+def test_a_phone_shows_figures_whole_or_says_that_they_scroll(visit):
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    small, unsaid = (
+        visit.page.evaluate(SMALL_WORDS, MIN_WORDS),
+        visit.page.evaluate(SIDEWAYS),
+    )
+    visit.page.set_viewport_size({"width": 1280, "height": 900})
+    assert (small, unsaid) == ([], [])
 
 
 @pytest.mark.parametrize("page_name", CHAPTERS)
@@ -237,8 +263,8 @@ def wait_for_change(page, handle, before: str) -> None:
 
 def test_the_sample_has_every_control(browser, sample):
     for visit in opened(browser, sample):
-        kinds = (".widget-play", ".widget-slider", ".widget-radio", ".widget-toggle-buttons")
-        assert [visit.page.locator(kind).count() for kind in kinds] == [1, 3, 1, 1]
+        kinds = (".widget-play", ".widget-slider", ".widget-toggle-buttons")
+        assert [visit.page.locator(kind).count() for kind in kinds] == [2, 4, 1]
 
 
 def test_every_control_has_a_name(chapter):
@@ -303,7 +329,7 @@ def test_play_steps_and_pauses(chapter):
 
 def test_choices_show_something_new(chapter):
     page = chapter.page
-    for group in page.locator(".widget-radio, .widget-toggle-buttons").all():
+    for group in page.locator(".widget-toggle-buttons").all():
         for option in group.locator("input, button").all()[1:]:
             before = shown(option)
             option.click()

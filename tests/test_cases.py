@@ -11,10 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softmax_lab import KERNELS, LADDER, launch, reference, registry
+from softmax_lab import KERNELS, LADDER, emulator, launch, log_softmax, reference, registry, softmax
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = {case["id"]: case for case in json.loads((ROOT / "tests" / "cases.json").read_text())}
+
+IDS = (
+    "N01 N02 N04 N05 N06 N07 N10 N11 N13 N14 N15 N17 N18 N19 C01 C03 C04 C06 C07 C08 B01 B02 B05 "
+    "J01 J02 J03 J04 J06 J07 J09 J11 J12 J13 R01 R02 R03 R05 R06 R08"
+).split()
 
 every_kernel = pytest.mark.parametrize("name", [kernel.name for kernel in LADDER])
 every_log = pytest.mark.parametrize(
@@ -32,11 +37,16 @@ def functions(file: str) -> set[str]:
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
+def test_no_case_is_missing():
+    assert sorted(CASES) == sorted(IDS)
+
+
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_every_case_is_held_by_tests_that_exist(case):
     assert case["tests"]
     for test in case["tests"]:
         file, _, function = test.partition("::")
+        assert function.startswith("test_")
         assert function in functions(file), f"{case['id']} names {test}, which is not there"
 
 
@@ -165,3 +175,59 @@ def test_n17_integers_and_lists_are_refused_by_name(name):
     ):
         with pytest.raises(TypeError, match=word):
             launch(name, x, device="cpu")
+
+
+def test_n17_the_operators_convert_integers_and_lists():
+    for x, want in (
+        (np.array([[1, 2, 3]], "i4"), [0.09003057, 0.24472847, 0.66524096]),
+        (np.array([[0, 1, 255]], "u1"), [0, 0, 1]),
+        (np.array([[True, False]]), [0.73105858, 0.26894142]),
+        (np.array([[2**53, 2**53 + 2]]), [0.11920292, 0.88079708]),
+        ([[1, 2, 3]], [0.09003057, 0.24472847, 0.66524096]),
+    ):
+        y = softmax(x)
+        assert y.dtype == np.float32
+        assert y[0] == pytest.approx(want, rel=1e-6)
+    with pytest.raises(TypeError, match="complex64"):
+        softmax(np.array([[1j]], "c8"))
+
+
+def test_n06_the_operators_sum_wider_than_they_store():
+    assert (softmax(np.zeros((1, 70_000), "f2")) == np.float16(1 / 70_000)).all()
+    assert (softmax(np.zeros((1, 2**25), "f4")) == np.float32(2.0**-25)).all()
+
+
+@pytest.mark.parametrize("cols", [1, 2, 3, 7, 11, 17, 31, 32, 33, 63, 65])
+def test_n07_the_operators_on_narrow_rows(cols):
+    assert (softmax(np.full((5, cols), -200, "f2")) == np.float16(1 / cols)).all()
+    x = np.tile(-200 + 0.5 * np.arange(cols), (5, 1))
+    for dtype, within, least in (("f4", 1e-5, 0), ("f2", 2e-3, 2.0**-25)):  # subnormal halves
+        got = softmax(x.astype(dtype))
+        assert got == pytest.approx(reference.softmax(x.astype(dtype)), rel=within, abs=least)
+
+
+@pytest.mark.parametrize("operator", [softmax, log_softmax])
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
+def test_n10_the_operators_on_nothing(operator, shape):
+    y = operator(np.zeros(shape, "f4"))
+    assert (y.shape, y.dtype) == (shape, np.float32)
+    assert operator(np.zeros((1, 2)))[0, 0] == operator(np.zeros(2))[1]
+
+
+def test_n14_the_operators_take_views():
+    a = np.arange(12, dtype="f4").reshape(3, 4)
+    assert softmax(a.T)[0] == pytest.approx([3.2932e-04, 1.79803e-02, 9.81690e-01], rel=1e-5)
+    b = np.arange(264, dtype="f4").reshape(8, 33)
+    for view in (a.T, b[:, 1:], b[::2], b[:, ::-1], np.broadcast_to(np.arange(5.0), (3, 5))):
+        for operator in (softmax, log_softmax):
+            assert np.array_equal(operator(view), operator(np.ascontiguousarray(view)))
+
+
+@pytest.mark.parametrize("name", [name for name in KERNELS if name.startswith("gemv/")])
+@pytest.mark.parametrize("shape", [(1, 1), (37, 1001), (1000, 3), (35, 19), (129, 257), (1, 129)])
+def test_n19_matrices_of_any_shape_between_guards(name, shape):
+    """An access outside of an array is a fault here, whatever lies there."""
+    arrays = KERNELS[name].family.inputs("normal", *shape)
+    found = emulator.run(name, *arrays, sanitize=True)
+    assert not found.faults and not found.unwritten
+    assert KERNELS[name].family.compare(found.y, *arrays).ok

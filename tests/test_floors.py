@@ -9,6 +9,7 @@ import pytest
 from softmax_lab import clock_plots, facts, floors, ledger, roofline
 from softmax_lab.counts import Counts
 from softmax_lab.records import Measured
+from softmax_lab.series import COPY, EMPTY, LARGE, MIDDLE, SMALL, Readings, Series
 from softmax_lab.units import MISSING
 
 SHAPES = [(64, 16), (1024, 1024), (4096, 65536)]
@@ -91,3 +92,44 @@ def test_the_chart_of_copies_speaks_its_points():
     chart = clock_plots.copies(RUNS)
     assert "2.15\u202fGB" in chart.alt
     assert "NVIDIA H200, 2026-12-01" in chart.note
+
+
+def test_the_least_time_is_derived_from_the_sheet_and_measured_as_the_copy():
+    found = floors.least(RUNS[0])
+    moved = 8 * SHAPES[2][0] * SHAPES[2][1]
+    peak = facts.GPUS["nvidia-h200"].dram_bytes_per_s
+    assert found["derived"] == pytest.approx(1e6 * moved / peak)
+    assert found["measured"] == 1e6 * RUNS[0].copy_seconds
+    for run in (None, replace(RUNS[0], copy_seconds=None)):
+        assert set(floors.least(run).values()) == {None}
+
+
+def test_the_times_of_one_copy_are_told_apart():
+    def one(kernel, size, clock, seconds):
+        return Series(kernel, *size, clock, 1, 1, (9.0, 9.0, seconds))
+
+    clocks = {"wait": 170e-6, "events": 160e-6, "graph": 150e-6}
+    series = [one(COPY, LARGE, clock, seconds) for clock, seconds in clocks.items()]
+    readings = Readings("nvidia-h200", (*series, one(EMPTY, SMALL, "graph", 5e-6)))
+    beside = replace(copied(*LARGE), copy_seconds=130e-6)
+    best = replace(copied(*SHAPES[2]), copy_seconds=4e-4)
+    said = str(floors.several_times(readings, [beside, None, best]))
+    for words in ("170\u202fµs to a host", "160\u202fµs between", "150\u202fµs as the only launch"):
+        assert words in said
+    assert "Of the 20\u202fµs between the last two a start explains at most 5\u202fµs" in said
+    assert "that of 4\u202f096 × 65\u202f536, it would be 100\u202fµs. That is reckoned" in said
+    for lacking in ((None, [beside]), (readings, [best]), (readings, [])):
+        assert MISSING in str(floors.several_times(*lacking))
+
+
+def test_a_start_hides_how_fast_a_cache_is():
+    once = 8 * MIDDLE[0] * MIDDLE[1]
+    times = {1: START + once / 8e12, 32: START + once / 4e12}
+    series = [Series(COPY, *MIDDLE, "graph", n, 1, (9.0, 9.0, t)) for n, t in times.items()]
+    table = floors.without_start(Readings("nvidia-h200", tuple(series)), RUNS)
+    assert [row[-1] for row in table.rows] == ["8", "4"]
+    assert float(table.rows[0][2]) < 4.5 < 8
+    early = Series(COPY, *MIDDLE, "graph", 1, 1, (9.0, 9.0, START / 2))
+    for made in ([], series[:1], [early, series[1]]):
+        assert MISSING in str(floors.without_start(Readings("nvidia-h200", tuple(made)), RUNS))
+    assert MISSING in str(floors.without_start(None, RUNS))

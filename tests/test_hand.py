@@ -15,7 +15,7 @@ def test_four_threads_read_eight_columns_in_two_steps():
     check(frames)
     assert len(frames) == 2
     assert "m = 6, L = 1.0498; thread 1 holds m = 4" in frames[1].alt
-    assert {"m 6", "L 1.0498", "L 1.3679", "column 7", "thread 3"} <= set(words(frames[1]))
+    assert {"m 6", "L 1.0498", "L 1.3679", "7", "thread 3"} <= set(words(frames[1]))
     assert "thread 0 holds m = 3, L = 1;" in frames[0].alt
 
 

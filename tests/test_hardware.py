@@ -6,7 +6,7 @@ import pytest
 
 from softmax_lab import KERNELS, count, records, registry
 from softmax_lab.facts import WARP
-from softmax_lab.unrolling import FOUR, added, added_gemv
+from softmax_lab.unrolling import FLOATS, added, added_gemv
 
 SMALL = 32 * 65536
 """Elements that the emulator counts in a moment; of larger shapes it takes minutes."""
@@ -43,7 +43,7 @@ def test_hardware_counts_what_the_emulator_counts(name, slug, shape):
         # The compiler unrolls the first loop, and lanes that have a trip less than others then
         # leave it early: the one difference there is, and it is known to the unit.
         if kernel.family is registry.SOFTMAX:
-            requests, sectors = added(*shape, FOUR)
+            requests, sectors = added(*shape, FLOATS)
         else:
             requests, sectors = added_gemv(*shape, vectors=name.endswith("vec4"))
         counted = replace(

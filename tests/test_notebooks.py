@@ -3,6 +3,7 @@ formula one that can be typeset."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -179,7 +180,7 @@ def test_scanner_passes_over_the_rest(markdown):
         ("prose.say('It took 1.95 ms')", ["1.95 ms"]),
         ("f'{name} took 1.95 ms, {share:.4f} of it'", ["1.95 ms"]),
         ("said = '1.95 ms'\nMarkdown(f'<p>{said} or 7 s</p>')", ["1.95 ms", "7 s"]),
-        ("widgets.predict(q, ['4 sectors', '4 GB'], {'a': '5 s'})", ["4 GB", "5 s"]),
+        ("predict(q, ['4 sectors', '4 GB'], {'a': '5 s'})", ["4 GB", "5 s"]),
         ("'7' + ' GB'", ["7 GB"]),
         ("f\"{'7 GB'}\"", ["7 GB"]),
         ("f'{7} GB'", ["7 GB"]),
@@ -256,3 +257,57 @@ def test_scanner_of_formulas():
     assert found == [("a", False), ("b", True), ("c", False), (r"\foo", True), ("d", False)]
     assert [r"\foo" in fault for fault in unreadable(text)] == [True]
     assert sum(len(list(formulas(text))) for path in PROSE for text in prose(path)) > 100
+
+
+# ---- Terms ----
+
+CHAPTERS = [ROOT / f"{page}.ipynb" for page in TOC if (ROOT / f"{page}.ipynb").exists()]
+LINK = "\u27e6{}\u27e7"
+
+
+def terms() -> list[str]:
+    """What the glossary explains."""
+    inside = (ROOT / "book" / "glossary.md").read_text("utf-8").partition("```{glossary}")[2]
+    return [line for line in inside.splitlines() if re.match(r"\w", line)]
+
+
+def told(source: str) -> str:
+    """Running text of a Markdown cell; links to terms are LINKs, other roles, maths, code and
+    headings are gone."""
+    text = re.sub(r"^(?:#+ |:::|:class|```).*$", "", source, flags=re.MULTILINE)
+    text = re.sub(r"\{term\}`(?:[^`<]*<)?([^`>]*)>?`", lambda match: LINK.format(match[1]), text)
+    return re.sub(r"(?:\{[\w:-]+\})?`[^`]*`|\$\$.*?\$\$|\$[^$]*\$", "", text, flags=re.DOTALL)
+
+
+def first_use(term: str, texts: list[str]) -> str | None:
+    """The term as it first stands in the texts, with what is around it."""
+    word = re.escape(term).replace(r"\-", "[- ]").replace(r"\ ", r"\s")
+    plain = rf"(?<![\w\u27e6-]){word}(?:s|es)?(?![\w\u27e7-])"
+    one = re.compile(
+        f"{re.escape(LINK.format(term))}|{plain}", re.IGNORECASE if term.islower() else 0
+    )
+    for text in texts:
+        if match := one.search(text):
+            return match[0] + text[match.end() :][:60]
+    return None
+
+
+def test_every_term_is_a_link_where_a_reader_first_meets_it():
+    texts = [told(cell.source) for path in CHAPTERS for cell in cells(path, "markdown")]
+    found = {term: first_use(term, texts) for term in terms()}
+    assert len(found) > 50
+    assert {
+        term: use for term, use in found.items() if not (use or "").startswith(LINK.format(term))
+    } == {}
+
+
+@pytest.mark.parametrize(
+    ("texts", "use"),
+    [
+        (["A `warp` and {doc}`warp`", "of {term}`warps <warp>`"], LINK.format("warp")),
+        (["Two warps of a {term}`warp`"], "warps of a \u27e6warp\u27e7"),
+        (["# Warps\n\nwarped, $warp$"], None),
+    ],
+)
+def test_scanner_of_terms(texts, use):
+    assert first_use("warp", [told(text) for text in texts]) == use

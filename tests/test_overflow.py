@@ -114,3 +114,23 @@ def test_frames_refuse_what_they_cannot_draw():
             overflow_frames.frame(row, row, row)
     with pytest.raises(ValueError, match="as many results"):
         overflow_frames.frame([1.0, 2.0], [1.0], [0.5, 0.5])
+
+
+def test_the_last_score_that_comes_out_as_one_is_found_by_running():
+    top = overflow.highest(reference.unshifted)
+    assert top["counted"] == pytest.approx(math.log(overflow.LARGEST), rel=1e-7)
+    early = overflow.highest(lambda x: np.where(x > 9.5, np.inf, safe(x)))
+    assert (early["derived"], early["counted"]) == (top["derived"], 9.5)
+
+
+@pytest.mark.parametrize(
+    ("row", "word"), [([0, 0], "zero"), ([np.nan] * 2, "NaN"), ([np.inf], "infinity"), ([1], "1/N")]
+)
+def test_a_row_of_equal_scores_comes_out_as_one_thing(row, word):
+    assert overflow.outcome(np.array([row], np.float32)) == word
+    assert word in overflow.OUTCOMES
+
+
+def test_results_that_differ_are_no_single_outcome():
+    with pytest.raises(ValueError, match="results that differ"):
+        overflow.outcome(np.array([[0.0, np.nan]]))

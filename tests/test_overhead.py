@@ -115,3 +115,17 @@ def test_each_clock_has_a_drawing_of_its_own():
     assert all(frame.note and frame.alt for frame in drawn.values())
     with pytest.raises(ValueError, match="a clock is call, wait, events, graph, got 'sun'"):
         clock_frames.frame("sun")
+
+
+@pytest.mark.parametrize(("call", "place"), [(128e-6, 0), (100e-6, 1), (4e-6, 2), (200e-6, 3)])
+def test_what_a_clock_shows_that_nobody_waits_for(call, place):
+    assert overhead.stopped(readings(call=call)) == place
+
+
+def test_answers_to_predictions_are_the_readings():
+    assert overhead.empty(readings()) == {"measured": pytest.approx(1)}
+    assert "Clocks: NVIDIA H200, 2026-12-01" in str(overhead.source(readings()))
+    for nobody in (None, Readings("nvidia-h200", ())):
+        assert overhead.stopped(nobody) is None
+        assert overhead.empty(nobody) == {"measured": None}
+    assert MISSING in str(overhead.source(None))

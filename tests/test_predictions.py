@@ -107,3 +107,10 @@ def test_nonsense_is_refused(make, message):
 def test_a_count_that_nobody_knows_is_no_zero():
     assert Counts().exp is None
     assert number("?", {"derived": None, "measured": None}).truth is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "place"), [((2, 1, 3), 1), ((1, 1.02, 3), 3), ((1.1, 9), 0), ((1, None), None)]
+)
+def test_the_fastest_stands_out_or_nobody_does(seconds, place):
+    assert predictions.fastest([each and run(each) for each in seconds]) == place

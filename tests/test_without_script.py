@@ -67,21 +67,6 @@ def test_each_choice_of_steppers_holds_its_sequence():
     assert [name for name, *_ in choices(page)] == ["Show: sum", "Show: max"]
 
 
-def test_a_prediction_gives_nothing_away():
-    page = unfolded(widgets.predict("Which?", ["less", "more"], ["No.", "Yes."], "It is 4."))
-    assert "Which?" in page.get_text()
-    assert choices(page) == [
-        ("Guess: less", "You said: less . No. It is 4.", False),
-        ("Guess: more", "You said: more . Yes. It is 4.", False),
-    ]
-
-
-def test_a_guess_opens_the_answer_only():
-    page = unfolded(widgets.guess("How many?", "bytes", "That many."))
-    assert "How many? [bytes]" in page.get_text()
-    assert choices(page) == [("Answer: Reveal", "That many.", False)]
-
-
 def test_a_stack_without_a_control_is_an_error():
     with pytest.raises(KeyError):
         unfolded(widgets.stack(["never shown"]))

@@ -10,8 +10,6 @@ import math
 import re
 from dataclasses import dataclass
 
-import numpy as np
-
 from softmax_lab import emulator, registry
 from softmax_lab.emulator import Out, Run, Source, Virtual
 
@@ -26,7 +24,9 @@ class Wrong:
 
     `verdict` is the sanitizer's word for the fault, which it must give at the line that holds
     `line`; or VALUES. `x` is the smallest input that shows it, rows of scores or a shape (rows,
-    cols) of normal ones; on `spared` the fault does not show.
+    cols) of normal ones, as `smallest` finds it; on `spared` the fault does not show. `threads`
+    launches with another block than the kernel's own; `traps` are those of published kernels.
+    A `kernel` that ends in .cu is a file in tests/foreign.
     """
 
     name: str
@@ -35,8 +35,36 @@ class Wrong:
     verdict: str
     why: str
     line: str = ""
-    x: tuple = (1, 1)
+    x: tuple | Virtual = (1, 1)
     spared: tuple[tuple, ...] = ()
+    threads: int | None = None
+    traps: tuple[str, ...] = ()
+
+
+INT_OFFSETS = (
+    ("const size_t row = blockIdx.x;", "const int row = blockIdx.x;"),
+    ("if (row >= size_t(rows)) return;", "if (row >= rows) return;"),
+)
+"""Edits of a kernel with one row a block: all five published kernels compute offsets so, and int
+times int wraps at 2^31 elements."""
+
+
+FAR = Virtual((2**16 + 1, 2**15))
+"""An array of address space only, whose last row starts at element 2^31."""
+
+
+def one_maximum(statement: str) -> tuple[Edit, ...]:
+    """Edits of block_tree: its threads put their maxima into one word by `statement`, no tree."""
+    loop = "    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {\n        if (thread "
+    maxima = "< half) partial[thread] = fmaxf("
+    return (
+        ("partial[thread] = max;", "if (thread == 0) partial[0] = -CUDART_MAX_NORMAL_F;"),
+        (
+            loop + maxima,
+            f"    {statement};\n{loop.replace('half > 0', 'half > blockDim.x')}{maxima}",
+        ),
+        ("max = partial[0];\n", "__syncthreads();\n    max = partial[0];\n"),
+    )
 
 
 WRONG = (
@@ -56,6 +84,7 @@ WRONG = (
         verdict="out of bounds",
         line="max = fmaxf(max, x[i]);",
         why="past the last row there is nothing; past the others, the next row's first score",
+        traps=("T8",),
     ),
     Wrong(
         name="naive that leaves the last column out of its sum",
@@ -63,6 +92,7 @@ WRONG = (
         edits=(("i < cols; ++i) sum +=", "i < cols - 1; ++i) sum +="),),
         verdict=VALUES,
         why="a lost tail: results sum to more than 1",
+        traps=("T17",),
     ),
     Wrong(
         name="naive from the smallest positive float",
@@ -72,6 +102,7 @@ WRONG = (
         x=((-104.0,),),
         spared=(((-80.0,),), ((-80.0, 3.0),)),
         why="FLT_MIN is no number below all others, -FLT_MAX is",
+        traps=("T3",),
     ),
     Wrong(
         name="naive with an epsilon in the denominator",
@@ -91,9 +122,10 @@ WRONG = (
             ),
         ),
         verdict=VALUES,
-        x=((0.0, -1.0),),
+        x=((0.0, 1.0),),
         spared=(((0.0,) * 2048,),),
         why="eleven bits hold 2048 ones and hardly anything else; 2049 ones are still 2048",
+        traps=("T6",),
     ),
     Wrong(
         name="naive that tells the row by its thread alone",
@@ -104,6 +136,7 @@ WRONG = (
         x=(129, 1),
         spared=((128, 1),),
         why="every block computes the first rows, the others are never written",
+        traps=("T20",),
     ),
     Wrong(
         name="online that does not rescale",
@@ -136,6 +169,7 @@ WRONG = (
         line="value = fmaxf(value, __shfl_down_sync(",
         spared=((3, 32),),
         why="the mask says that all 32 lanes come to the shuffle",
+        traps=("T10",),
     ),
     Wrong(
         name="warp whose maximum stays in lane 0",
@@ -149,9 +183,10 @@ WRONG = (
             ),
         ),
         verdict=VALUES,
-        x=((1.0, 0.0),),
+        x=((0.0, -1.0),),
         spared=(((1.0,),), ((0.0, 1.0),)),
         why="after a down-shuffle tree the other lanes hold maxima of parts of the row",
+        traps=("T13",),
     ),
     Wrong(
         name="warp that shuffles four rounds instead of five",
@@ -176,6 +211,7 @@ WRONG = (
         verdict="shared race",
         line="partial[thread] = sum;",
         why="as published: a late warp may read thread 0's sum where the maximum was",
+        traps=("T11",),
     ),
     Wrong(
         name="block_tree without a barrier between two levels",
@@ -213,6 +249,7 @@ WRONG = (
         x=((-104.0,),),
         spared=(((-80.0,),), ((-80.0, 3.0),)),
         why="0 is no identity of max: scores far below it lose their sum",
+        traps=("T3",),
     ),
     Wrong(
         name="block_warp with its maximum in an int",
@@ -227,6 +264,7 @@ WRONG = (
         x=((-2147483904.0,),),  # the first float below -2^31
         spared=(((-2147483648.0, -2147483904.0),), ((0.9, -0.9, 700.5),)),
         why="as published: cutting off the fraction does no harm, until the integers end",
+        traps=("T7",),
     ),
     Wrong(
         name="block_warp whose threads past the last row return",
@@ -242,6 +280,7 @@ WRONG = (
         x=(1, 1),
         spared=((4, 1),),
         why="as published: the block's other rows wait for threads that are gone",
+        traps=("T10",),
     ),
     Wrong(
         name="block_warp without the barrier before the fold",
@@ -260,6 +299,7 @@ WRONG = (
         verdict="shared race",
         line="sums[mine][warp] = sum;",
         why="a fast warp's sum may overwrite the maximum that a slow one is still to read",
+        traps=("T11",),
     ),
     Wrong(
         name="block_warp that folds one warp too few",
@@ -269,6 +309,7 @@ WRONG = (
         x=(1, 225),
         spared=((1, 224),),
         why="a lost tail: the eighth warp's columns are missing from the sum",
+        traps=("T17",),
     ),
     Wrong(
         name="warp_merge from an identity that is none",
@@ -278,13 +319,14 @@ WRONG = (
         x=(1, 1),
         spared=((3, 16), (3, 31), (3, 1000)),
         why="as published: below 16 columns two idle lanes merge, exp(-inf + inf) = NaN",
+        traps=("T1",),
     ),
     Wrong(
         name="warp_merge without the test for +inf",
         kernel="warp_merge",
         edits=(("const float sum = sum_or_nan(pair);", "const float sum = pair.sum;"),),
         verdict=VALUES,
-        x=((math.inf, 0.0),),
+        x=((0.0, math.inf),),
         spared=(((math.inf,),), ((math.inf, math.inf),)),
         why="+inf comes out as NaN among zeros, not as a row without a distribution",
     ),
@@ -293,7 +335,7 @@ WRONG = (
         kernel="warp_merge",
         edits=(("small.sum * expf(small.max - large.max)", "small.sum"),),
         verdict=VALUES,
-        x=((0.0, 1.0),),
+        x=((-math.inf,),),
         spared=(((1.0,),), ((2.0, 2.0),)),
         why="sums relative to different maxima have no common unit",
     ),
@@ -342,6 +384,7 @@ WRONG = (
         x=(1, 1),
         spared=((1, 256),),
         why="two threads without columns merge: exp(-inf + inf) = NaN",
+        traps=("T1",),
     ),
     Wrong(
         name="block_online whose tree leaves out a level",
@@ -357,16 +400,16 @@ WRONG = (
         kernel="log_softmax/online_warp",
         edits=(("(x[i] - row_max) - log_sum;", "x[i] - (row_max + log_sum);"),),
         verdict=VALUES,
-        x=((-1e7, -1e7 + 1, -1e7 + 2),),
+        x=((100.0, 100.0),),
         spared=(((-1.0, 0.0, 1.0),),),
-        why="1e7 plus a logarithm is rounded to an integer",
+        why="the logarithm loses the digits that the maximum needs; at 1e7 all of them",
     ),
     Wrong(
         name="log_softmax/online_warp by exponential and logarithm",
         kernel="log_softmax/online_warp",
         edits=(("(x[i] - row_max) - log_sum;", "logf(expf(x[i] - row_max) / row_sum);"),),
         verdict=VALUES,
-        x=((0.0, -100.0),),
+        x=((0.0, 100.0),),
         spared=(((0.0, -80.0),),),
         why="it errs where the exponential is subnormal, and is -inf where that is 0",
     ),
@@ -378,15 +421,270 @@ WRONG = (
         x=(1, 1),
         why="the sum is subtracted where its logarithm should be",
     ),
+    Wrong(
+        name="naive that answers zeros where there is no distribution",
+        kernel="naive",
+        edits=(("expf(x[i] - max) / sum;", "sum > 0.0f ? expf(x[i] - max) / sum : 0.0f;"),),
+        verdict=VALUES,
+        x=((math.inf,),),
+        why="meant for rows that are masked whole, it swallows a NaN that means something",
+        traps=("T2",),
+    ),
+    Wrong(
+        name="naive from the infinity of a type that has no limits",
+        kernel="naive",
+        edits=(
+            (
+                'extern "C" __global__ void naive(',
+                "template <class T> struct limits {\n    static __device__ T infinity() { return "
+                'T(); }\n};\n\nextern "C" __global__ void naive(',
+            ),
+            ("float max = -CUDART_MAX_NORMAL_F;", "float max = -limits<float>::infinity();"),
+        ),
+        verdict=VALUES,
+        x=((-104.0,),),
+        why="as published for a half type: limits nobody has specialised give 0, not infinity",
+        traps=("T4",),
+    ),
+    Wrong(
+        name="naive whose maximum starts from the thread's own element",
+        kernel="naive",
+        edits=(("float max = -CUDART_MAX_NORMAL_F;", "float max = x[threadIdx.x];"),),
+        verdict="out of bounds",
+        line="float max = x[threadIdx.x];",
+        x=(2, 1),
+        why="an element of another row, and past the last row of none",
+        traps=("T5",),
+    ),
+    Wrong(
+        name="naive with its sum in bfloat16",
+        kernel="naive",
+        edits=(
+            ("#include <math_constants.h>", "#include <cuda_bf16.h>\n#include <math_constants.h>"),
+            (
+                "sum += expf(x[i] - max);",
+                "sum = __bfloat162float(__float2bfloat16(sum + expf(x[i] - max)));",
+            ),
+        ),
+        verdict=VALUES,
+        x=((0.0, 1.0),),
+        spared=(((0.0,) * 256,),),
+        why="eight bits hold 256 ones, and the sum of more ones is still 256",
+        traps=("T6",),
+    ),
+    Wrong(
+        name="naive that sums one term too many",
+        kernel="naive",
+        edits=(("i < cols; ++i) sum +=", "i <= cols; ++i) sum +="),),
+        verdict="out of bounds",
+        line="sum += expf(x[i] - max);",
+        why="the formula as published runs from 0 to N",
+        traps=("T8",),
+    ),
+    Wrong(
+        name="naive that adds to what it never set",
+        kernel="naive_store",
+        edits=(("y[i] = power;", "y[i] += power;"),),
+        verdict="global uninitialised",
+        line="y[i] += power;",
+        why="the output holds what was there before",
+    ),
+    Wrong(
+        name="naive with a literal in double",
+        kernel="naive",
+        edits=(("expf(x[i] - max) / sum;", "expf(x[i] - max) * (1.0 / sum);"),),
+        verdict="double arithmetic by a literal",
+        line="expf(x[i] - max) * (1.0 / sum);",
+        why="1.0 is a double and makes the division one, which costs far more",
+    ),
+    Wrong(
+        name="naive that leaves out the shift",
+        kernel="naive",
+        edits=(
+            ("sum += expf(x[i] - max);", "sum += expf(x[i]);"),
+            ("y[i] = expf(x[i] - max)", "y[i] = expf(x[i])"),
+        ),
+        verdict=VALUES,
+        x=((100.0,),),
+        spared=(((1.0, 2.0),),),
+        why="the exponential of a score overflows",
+    ),
+    Wrong(
+        name="warp launched with half a warp",
+        kernel="warp",
+        edits=(),
+        threads=16,
+        verdict="mask names an absent lane",
+        line="value = fmaxf(value, __shfl_down_sync(",
+        why="as published for short rows: 16 threads, and a mask that says 32",
+        traps=("T10",),
+    ),
+    Wrong(
+        name="warp_merge whose guard asks the thread instead of the row",
+        kernel="warp_merge",
+        edits=(("if (row >= size_t(rows)) return;", "if (threadIdx.x >= unsigned(cols)) return;"),),
+        verdict=VALUES,
+        x=(2, 32),
+        spared=((1, 32), (4, 128)),
+        why="as published: one warp owns a row, yet threads beyond the columns leave, whole rows",
+        traps=("T9",),
+    ),
+    Wrong(
+        name="block_tree that trusts a warp to run in lockstep",
+        kernel="block_tree",
+        edits=(
+            (
+                "partial[thread + half]);\n        __syncthreads();  // outside",
+                "partial[thread + half]);\n        if (half > 16) __syncthreads();  // outside",
+            ),
+        ),
+        verdict="shared race",
+        line="partial[thread] = fmaxf(",
+        why="since Volta lanes of a warp need not run together",
+        traps=("T13",),
+    ),
+    Wrong(
+        name="block_tree whose maximum is an atomic one of integers",
+        kernel="block_tree",
+        edits=one_maximum("atomicMax(reinterpret_cast<int*>(partial), __float_as_int(max))"),
+        verdict=VALUES,
+        x=((-1.0,),),
+        spared=(((1.0,),), ((0.0, -1.0),)),
+        why="as integers, negative floats are in reverse order",
+        traps=("T7",),
+    ),
+    Wrong(
+        name="block_tree whose maximum is read, compared and exchanged",
+        kernel="block_tree",
+        edits=one_maximum("if (max > partial[0]) atomicExch(partial, max)"),
+        verdict="shared race",
+        line="if (max > partial[0]) atomicExch(partial, max);",
+        why="between the comparison and the exchange another thread may have put more there",
+        traps=("T14",),
+    ),
+    Wrong(
+        name="block_tree in which every thread writes the whole row",
+        kernel="block_tree",
+        edits=(("i = thread; i < end; i += blockDim.x) y[i]", "i = 0; i < end; ++i) y[i]"),),
+        verdict="global race",
+        line="y[i] = expf(x[i] - max) / sum;",
+        why="as published: right, and as many times the traffic as there are threads",
+        traps=("T20",),
+    ),
+    Wrong(
+        name="block_tree with int offsets",
+        kernel="block_tree",
+        edits=INT_OFFSETS,
+        verdict="out of bounds",
+        line="max = fmaxf(max, x[i]);",
+        x=FAR,
+        why="int times int wraps at 2^31 elements, and the row begins before the array",
+        traps=("T15",),
+    ),
+    Wrong(
+        name="block_online with int offsets",
+        kernel="block_online",
+        edits=INT_OFFSETS,
+        verdict="out of bounds",
+        line="const float v = x[i];",
+        x=FAR,
+        why="as in all five published kernels",
+        traps=("T15",),
+    ),
+    Wrong(
+        name="block_warp whose rows lie along the grid's y",
+        kernel="block_warp",
+        edits=(("size_t(blockIdx.x) * ROWS", "size_t(blockIdx.y) * ROWS"),),
+        verdict="global race",
+        line="y[i] = expf(x[i] - row_max) / row_sum;",
+        x=(5, 1),
+        why="a grid of one row of blocks: all of them compute the first rows",
+    ),
+    Wrong(
+        name="block_warp that shuffles in the mask of half a warp",
+        kernel="block_warp",
+        edits=(("__shfl_xor_sync(0xffffffffu", "__shfl_xor_sync(0x0000ffffu"),),
+        verdict="caller not in mask",
+        line="sum += __shfl_xor_sync(0x0000ffffu",
+        why="the other half is not named, and calls all the same",
+    ),
+    Wrong(
+        name="block_warp whose shuffles have a width of twelve",
+        kernel="block_warp",
+        edits=(
+            (
+                "max, offset));\n    if (lane == 0) maxima",
+                "max, offset, 12));\n    if (lane == 0) maxima",
+            ),
+        ),
+        verdict="shuffle width is no power of two up to 32",
+        line="max = fmaxf(max, __shfl_down_sync(0xffffffffu, max, offset, 12));",
+        why="a width has to be a power of two",
+    ),
+    Wrong(
+        name="block_warp whose butterfly starts at eight",
+        kernel="block_warp",
+        edits=(
+            (
+                "    for (int offset = 16; offset > 0; offset /= 2)\n        sum +=",
+                "    for (int offset = 8; offset > 0; offset /= 2)\n        sum +=",
+            ),
+        ),
+        verdict=VALUES,
+        x=(1, 17),
+        spared=((3, 16),),
+        why="the two halves of a warp never meet",
+    ),
+    Wrong(
+        name="gemv vec4 that trusts every row to start at 16 bytes",
+        kernel="gemv/row_per_warp_vec4",
+        edits=(("if (by_sixteen(A) && by_sixteen(x)) {", "{"),),
+        verdict="misaligned",
+        line="const float4 a = A4[i];",
+        x=(2, 5),
+        spared=((3, 8), (1, 5)),
+        why="where the columns are no multiple of four, only the first row starts so",
+        traps=("T16",),
+    ),
+    Wrong(
+        name="gemv vec4 that loses its tail",
+        kernel="gemv/row_per_warp_vec4",
+        edits=(("done = end / 4 * 4;", "done = end;"),),
+        verdict=VALUES,
+        x=(1, 1),
+        spared=((3, 8),),
+        why="up to three columns are left over after the loads of four",
+        traps=("T17",),
+    ),
+    Wrong(
+        name="gemv vec4 that loads four where fewer are left",
+        kernel="gemv/row_per_warp_vec4",
+        edits=(("i < end / 4; i += 32", "i < (end + 3) / 4; i += 32"),),
+        verdict="out of bounds",
+        line="const float4 a = A4[i];",
+        x=(1, 1),
+        spared=((1, 4),),
+        why="a load before the test of the bounds reads past the row",
+        traps=("T17",),
+    ),
+    Wrong(
+        name="gemv row_per_warp that stores from every lane",
+        kernel="gemv/row_per_warp",
+        edits=(("if (lane == 0) y[row] = sum;", "y[row] = sum;"),),
+        verdict="global race",
+        line="y[row] = sum;",
+        why="32 lanes write one element: alike today, and a race all the same",
+    ),
+    Wrong(
+        name="two blocks a row with a fence for a barrier",
+        kernel="grid_fence.cu",
+        edits=(),
+        verdict="global race",
+        line="sums[2 * row + blockIdx.x] = sum;",
+        why="as published: a fence orders one thread's writes and waits for no other block",
+        traps=("T12",),
+    ),
 )
-
-
-INT_OFFSETS = (
-    ("const size_t row = blockIdx.x;", "const int row = blockIdx.x;"),
-    ("if (row >= size_t(rows)) return;", "if (row >= rows) return;"),
-)
-"""Edits of a kernel with one row a block: all five published kernels compute offsets so, and int
-times int wraps at 2^31 elements."""
 
 
 def edited(name: str, *edits: Edit) -> Source:
@@ -407,15 +705,20 @@ def _header(folder, include: re.Match) -> str:
     return re.sub(r"^#pragma once$", "", text, flags=re.M)
 
 
-def run(name: str, x: np.ndarray | Virtual, *edits: Edit, **how) -> Run:
-    """One launch of an edited kernel on the emulator; `how` goes to `emulator.launch`.
+def run(name: str, given, *edits: Edit, threads: int | None = None, **how) -> Run:
+    """One launch of an edited kernel on the emulator, on an array or a tuple of them; `how` goes to
+    `emulator.launch`.
 
     Of an array of address space only the last block runs.
     """
+    arrays = given if isinstance(given, tuple) else (given,)
     kernel = registry.get(name)
-    grid, block = kernel.geometry(x.shape[0])
-    y = Out(x.shape)
-    if isinstance(x, Virtual):
-        y, how = x, how | {"blocks": (grid - 1, grid)}
+    rows, cols = arrays[0].shape
+    grid, block = kernel.geometry(rows)
+    far = isinstance(arrays[0], Virtual)
+    y = (Virtual if far else Out)(kernel.family.result(rows, cols))
+    if far:
+        how |= {"blocks": (grid - 1, grid)}
     how = {"kernel": kernel.symbol, "shared": kernel.shared_bytes} | how
-    return emulator.launch(edited(name, *edits), grid, block, (x, y, *x.shape), **how)
+    source = edited(name, *edits)
+    return emulator.launch(source, grid, threads or block, (*arrays, y, rows, cols), **how)

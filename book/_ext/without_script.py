@@ -15,8 +15,6 @@ from pathlib import Path
 
 from myst_nb.sphinx_ import NbMetadataCollector
 
-from softmax_lab.widgets import HIDE
-
 VIEW = re.compile(
     r'<script type="application/vnd\.jupyter\.widget-view\+json">(.*?)</script>', re.DOTALL
 )
@@ -72,7 +70,6 @@ def unfolded(state: dict[str, dict], turned: dict[str, Control], model: str) -> 
         f"<details{' open' if k == values['selected_index'] else ''}>"
         f"<summary>{escape(control.name)}: {escape(label)}</summary>{frame}</details>"
         for k, (label, frame) in enumerate(frames)
-        if label != HIDE  # the state that a closed <details> is in already
     )
 
 

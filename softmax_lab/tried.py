@@ -1,0 +1,111 @@
+"""What was tried against the kernels on a GPU: its sanitizer's tools, and random launches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from softmax_lab import records, registry
+from softmax_lab.prose import Sentence, Several, Table, say
+from softmax_lab.recordfile import Sanitized, Soaked
+from softmax_lab.runs import about
+from softmax_lab.units import MISSING, number, percent
+
+
+def under_tools(gpu: str | None = None) -> Several | Sentence:
+    """Errors that each tool of compute-sanitizer reported, a kernel a row."""
+    slug, table = _recorded("sanitize", gpu)
+    if not table.rows:
+        return say(f"Under compute-sanitizer: {MISSING}.")
+    rows: Sequence[Sanitized] = table.rows
+    tools = list(dict.fromkeys(row.tool for row in rows))
+    found = {(row.kernel, row.tool): row.errors for row in rows}
+    cells = [
+        (f"`{kernel}`", *(_known(found.get((kernel, tool))) for tool in tools))
+        for kernel in _in_order(rows)
+    ]
+    provenance = table.runs[rows[-1].run]
+    heads = ("errors", *tools)
+    shapes = len(provenance.get("shapes", "").split())
+    return Several(
+        (
+            say(
+                "{launches} launches of {kernels} kernels, at {shapes} shapes under each of "
+                "{tools} tools: {errors}.",
+                launches=sum(row.launches for row in rows),
+                kernels=len(cells),
+                shapes=shapes,
+                tools=len(tools),
+                errors=_none(sum(row.errors for row in rows), "no error", "errors"),
+            ),
+            Table(heads, tuple(cells), frozenset(range(1, len(heads)))),
+            say(
+                "Whether a tool sees anything at all was tried too, on kernels with a planted "
+                "defect: {controls}.",
+                controls=re.sub(r"(\w+_\w+)", r"`\1`", provenance.get("controls", MISSING)),
+            ),
+            _source(slug, provenance, "compute-sanitizer"),
+        )
+    )
+
+
+def at_random(gpu: str | None = None) -> Several | Sentence:
+    """Random launches, how many were wrong and the largest error, a kernel a row."""
+    slug, table = _recorded("soak", gpu)
+    if not table.rows:
+        return say(f"Random launches: {MISSING}.")
+    rows: Sequence[Soaked] = table.rows
+    of = {row.kernel: row for row in rows}
+    cells = [
+        (
+            f"`{kernel}`",
+            number(of[kernel].launches),
+            number(of[kernel].failures),
+            percent(of[kernel].worst),
+        )
+        for kernel in _in_order(rows)
+    ]
+    heads = ("kernel", "launches", "wrong", "largest error, of what is allowed")
+    first = rows[-1]
+    return Several(
+        (
+            say(
+                "{launches} launches of {kernels} kernels, seed {seed}: {failures}.",
+                launches=sum(row.launches for row in rows),
+                kernels=len(cells),
+                seed=str(first.seed),
+                failures=_none(sum(row.failures for row in rows), "none was wrong", "were wrong"),
+            ),
+            Table(heads, tuple(cells), frozenset({1, 2, 3})),
+            _source(slug, table.runs[first.run]),
+        )
+    )
+
+
+def _recorded(kind: str, gpu: str | None) -> tuple[str, records.Table]:
+    """The GPU (a slug) that has records of a kind, and they; an empty table where none has."""
+    for slug in (gpu,) if gpu else records.gpus():
+        table = records.fresh(kind, slug)
+        if table.rows:
+            return slug, table
+    return "", records.Table()
+
+
+def _in_order(rows: Sequence[Sanitized | Soaked]) -> list[str]:
+    """Kernels with rows, in the order of the list, then the exhibits."""
+    there = {row.kernel for row in rows}
+    return [name for name in (*registry.KERNELS, *registry.EXHIBITS) if name in there]
+
+
+def _known(errors: int | None) -> str:
+    return MISSING if errors is None else number(errors)
+
+
+def _none(count: int, none: str, some: str) -> str:
+    return f"**{count} {some}**" if count else f"**{none}**"
+
+
+def _source(slug: str, provenance: Mapping[str, str], *more: str) -> Sentence:
+    """The line of provenance, with the version of further software."""
+    versions = [f"{name} {provenance[name]}" for name in more if name in provenance]
+    return Sentence(", ".join((*about(slug, provenance), *versions)) + ".", source=True)
