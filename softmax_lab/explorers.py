@@ -19,7 +19,7 @@ from softmax_lab.runs import TIMING, provenance, shape, timing
 from softmax_lab.units import number, scaled
 
 DTYPE = "float32"
-DOES = {"softmax": "softmax", "gemv": "product"}
+DOES = {"softmax": "softmax", "log_softmax": "log-softmax", "gemv": "product"}
 """What a family's kernels compute, in a word."""
 MOST = 2**20
 """Rows or columns that the explorer offers: every count then stays below 2^53, exact in a page."""
