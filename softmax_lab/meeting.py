@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from softmax_lab import cost, reference
+from softmax_lab.excerpts import source_line
 from softmax_lab.facts import WARP
 from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, Table, say
@@ -92,10 +93,26 @@ def cut_off(values: Sequence[float]) -> Table:
         held = int(np.clip(np.trunc(value), -(2**31), 2**31 - 1))
         with np.errstate(over="ignore"):
             power = float(np.exp(np.float32(np.float32(value) - np.float32(held))))
-        rows.append((number(float(np.float32(value)), 10), number(held), number(power)))
+        rows.append((number(value, 10), number(held), number(power)))
     heads = ("maximum", "as an int", r"\(e^{\text{maximum} - \text{int}}\)")
     note = "Cut off towards zero; beyond the integers of 32 bits the GPU takes the nearest of them."
     return Table(heads, tuple(rows), frozenset(range(3)), note=note)
+
+
+def undone(cuts: Sequence) -> Table:
+    """Lines of our kernels beside what stands there once a repair is undone (`cuts.Cut`s)."""
+    rows = [
+        (
+            f"`{cut.file}`, line {cut.number}",
+            f"`{source_line(cut.kernel.name, cut.file, cut.number)}`",
+            f"`{cut.instead}`" if cut.instead else "–",
+            cut.line.outcome,
+        )
+        for cut in cuts
+    ]
+    heads = ("where", "here", "as published", "what finds it")
+    note = "As published: what does the same in our file. Wrong numbers: the oracle alone."
+    return Table(heads, tuple(rows), note=note)
 
 
 def waiting(book: Ledger) -> Sentence:

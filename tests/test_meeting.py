@@ -64,6 +64,15 @@ def test_merging_threads_is_putting_a_row_together(books):
     assert "takes 765 FLOPs" in said and "765 as executed" in said  # 255 merges
 
 
+def test_repairs_stand_beside_what_was_published():
+    (gone,) = (cut for cut in cuts.cuts() if cut.name == "block_tree-reuse")
+    (held,) = (cut for cut in cuts.cuts() if cut.name == "block_warp-float")
+    first, second = meeting.undone([gone, held]).rows
+    assert first == ("`block_tree.cu`, line 32", "`__syncthreads();`", "–", "shared race")
+    assert second[1] == "`const float row_max = maxima[mine][0];`"
+    assert second[2] == "`const int row_max = int(maxima[mine][0]);`"
+
+
 BLOCKS = [cut for cut in cuts.cuts() if cut.kernel.name.startswith("block")]
 
 
