@@ -34,10 +34,12 @@ def _parser() -> argparse.ArgumentParser:
     clock = add("launches", _launches, "measure what launches cost by several clocks, record it")
     clock.add_argument("--publish", action="store_true", help="into the package's records")
     profile = add("profile", _profile, "read hardware counters with Nsight Compute and record them")
-    for one in (bench, profile):
+    agree = add("agree", _agree, "time kernels again and say how far the record is from it")
+    for one in (bench, profile, agree):
         one.add_argument("--kernels", type=_names, metavar="A,B", help="default: all that fit")
         one.add_argument("--shapes", type=_shapes, metavar="RxC,RxC", help="rows x cols")
         one.add_argument("--dtype", choices=tuple(facts.ITEMSIZE), default="float32")
+    for one in (bench, profile):
         one.add_argument("--publish", action="store_true", help="into the package's records")
     bench.add_argument("--repeats", type=int, metavar="N", help="timed replays of each graph")
     bench.add_argument(
@@ -114,6 +116,15 @@ def _bench(options) -> int:
     )
     print(f"recorded in {session.save(options.publish)}")
     return 0
+
+
+def _agree(options) -> int:
+    from softmax_lab import agreement, bench
+
+    session = bench.run(options.kernels, options.shapes, options.dtype)
+    lines, agreed = agreement.report(session.runs())
+    print(*lines, sep="\n")
+    return 0 if agreed else 1
 
 
 def _launches(options) -> int:

@@ -13,7 +13,10 @@ from softmax_lab.live import IN_THE_BOOK
 from softmax_lab.livefile import FOLDER
 
 STATIC = FOLDER / "book" / "_static"
-SCRIPTS = ("formulas.js", "views.js", "explore.js", "predict.js")
+SCRIPTS = (
+    *("page.js", "formulas.js", "views.js", "explore.js", "predict.js"),
+    *("live_art.js", "merging.js"),
+)
 STYLE = "views.css"
 
 

@@ -93,3 +93,21 @@ def can_hold(out, shape: tuple[int, ...]) -> None:
         raise ValueError("out must be writable, got a read-only array")
     if any(size > 1 and not step for size, step in zip(shape, out.strides, strict=True)):
         raise ValueError(f"out must not repeat elements, got strides {out.strides}: a broadcast")
+
+
+def check_array(kernel: str, name: str, array, dtypes: tuple[str, ...]) -> None:
+    """Raise TypeError unless `array` is a NumPy or CuPy array of one of `dtypes` and not masked,
+    and ValueError unless it is C-contiguous and aligned; the message names kernel and argument."""
+    without_mask(f"{kernel}: {name}", array)
+    if not hasattr(array, "dtype") or not hasattr(array, "flags"):
+        got = type(array).__name__
+        raise TypeError(f"{kernel}: {name} must be a NumPy or CuPy array, got {got}")
+    if str(array.dtype) not in dtypes:
+        raise TypeError(f"{kernel}: {name} must be {' or '.join(dtypes)}, got {array.dtype}")
+    if not array.flags.c_contiguous:
+        raise ValueError(
+            f"{kernel}: {name} must be C-contiguous, got strides {array.strides} for shape "
+            f"{array.shape}; np/cp.ascontiguousarray makes a copy"
+        )
+    if array.size and not is_aligned(array):
+        raise ValueError(f"{kernel}: {name} must start at a multiple of {array.itemsize} bytes")

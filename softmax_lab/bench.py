@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from softmax_lab.recordfile import Timing
 from softmax_lab.records import Measured, Session
 from softmax_lab.registry import COPY, Kernel
 from softmax_lab.units import places
+
+Shapes = Sequence[tuple[int, int]]
 
 SHAPES = (
     (256, 1024),
@@ -33,8 +35,13 @@ matrices far beyond L2, and rows shorter than a sector, where the access pattern
 ALIGNMENTS = tuple((65536, cols) for cols in (1025, 1026, 1028, 1032))
 """Rows that start off a boundary of 16 or of 32 bytes now and then, and once never."""
 
+ODD = tuple((250, cols) for cols in (1000, 1001, 1004, 1023, 1025))
+"""Few rows that begin at a sector, anywhere, at 16 bytes, and a float before or behind a power of
+two: what their position does to a thread that walks a row."""
+
 SHAPES_OF = {
-    "softmax": SHAPES,
+    "softmax": (*SHAPES, (65536, 32), (65536, 128)),
+    "log_softmax": SHAPES,
     "gemv": (*SHAPES, (16384, 16384), *ALIGNMENTS, (65536, 32), (65536, 128)),
 }
 """Shapes of the record by family."""
@@ -64,7 +71,7 @@ PROTOCOL = (
 
 def run(
     kernels: Iterable[str | Kernel] | None = None,
-    shapes: Sequence[tuple[int, int]] | None = None,
+    shapes: Shapes | None = None,
     dtype="float32",
     *,
     repeats: int = REPEATS,
@@ -82,8 +89,8 @@ def run(
         raise ValueError(f"repeats must be at least 1, got {repeats}")
     device, chosen, dtype = gpu.ready(kernels, dtype, shapes)
     name, clocks, out = records.run_id(), [], []
-    for family, mine in gpu.by_family(chosen).items():
-        for rows, cols in shapes or SHAPES_OF.get(family, SHAPES):
+    for mine, grid in plan(chosen, SHAPES_OF, shapes):
+        for rows, cols in grid:
             new = _at_shape(mine, rows, cols, dtype, name, repeats, warm)
             clocks += provenance.clocks_now(device.id)  # they stay up for a while after a replay
             out += new
@@ -97,21 +104,24 @@ def measure(kernel: str | Kernel, rows: int, cols: int, dtype="float32") -> Meas
 
     Raises as `run` does.
     """
-    session = run([kernel], [(rows, cols)], dtype)
-    row = session.rows[0]
-    return Measured(
-        kernel=row.kernel,
-        dtype=row.dtype,
-        rows=rows,
-        cols=cols,
-        gpu=session.gpu,
-        seconds=row.median_s,
-        p20=row.p20_s,
-        p80=row.p80_s,
-        copy_seconds=row.copy_median_s,
-        level=row.level,
-        provenance=session.provenance[row.run],
-    )
+    return run([kernel], [(rows, cols)], dtype).runs()[0]
+
+
+def plan(
+    kernels: Iterable[Kernel],
+    shapes_of: Mapping[str, Shapes],
+    shapes: Shapes | None = None,
+) -> list[tuple[list[Kernel], list[tuple[int, int]]]]:
+    """Which kernels of a family are taken together at which shapes: at `shapes`, or at those of
+    their family in `shapes_of` and, for a softmax by a thread a row, at ODD."""
+    out: list[tuple[list[Kernel], list[tuple[int, int]]]] = []
+    for family, mine in gpu.by_family(kernels).items():
+        grid = shapes or shapes_of.get(family, SHAPES)
+        out.append((mine, list(grid)))
+        walkers = [kernel for kernel in mine if kernel.threads_per_row == 1]
+        if walkers and family == "softmax" and not shapes:
+            out.append((walkers, [each for each in ODD if each not in grid]))
+    return out
 
 
 def summary(samples: Sequence[float]) -> tuple[float, float, float]:

@@ -158,3 +158,13 @@ LOG_WARP_TEXTBOOK = (*WARP_TEXTBOOK[:-1], *_LOG_TEXTBOOK)
 LOG_BLOCK_EXECUTED = (*BLOCK_ONLINE_EXECUTED[:-1], *_LOG_EXECUTED)
 LOG_BLOCK_TEXTBOOK = (*BLOCK_ONLINE_TEXTBOOK[:-1], *_LOG_TEXTBOOK)
 """Every thread takes the logarithm of the row's sum, where one of them would do."""
+
+FORMS = {
+    "tree": (TREE_EXECUTED, THREE_PASSES_TEXTBOOK),
+    "fold": (FOLD_EXECUTED, THREE_PASSES_TEXTBOOK),
+    "merge": (MERGE_EXECUTED, MERGE_TEXTBOOK),
+    "online": (BLOCK_ONLINE_EXECUTED, BLOCK_ONLINE_TEXTBOOK),
+    "log, warp": (LOG_WARP_EXECUTED, LOG_WARP_TEXTBOOK),
+    "log, block": (LOG_BLOCK_EXECUTED, LOG_BLOCK_TEXTBOOK),
+}
+"""The two closed forms, as executed and as in the textbook, of each way to share a row."""

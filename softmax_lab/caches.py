@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from softmax_lab.counters import COUNTED
+from softmax_lab.counters import BETWEEN_HALVES, COUNTED
 from softmax_lab.facts import ITEMSIZE, SECTOR
 from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, Table, say
@@ -45,23 +45,26 @@ def hits(book: Ledger) -> Sentence:
 
 def beyond_l1(runs: Sequence[Measured | None]) -> Table | Sentence:
     """What L2 counts beyond the traffic for L1: of writes as a share of what L1 sent, of reads as a
-    share of what DRAM gave."""
-    rows = []
-    for run in filter(None, runs):
-        if (parts := _beyond(run.counters)) is None:
-            continue
-        *moved, writes, reads = parts
-        bytes_moved = (number(SECTOR * sectors / 1e6) for sectors in moved)
-        name = f"`{run.kernel}`, {shape(run.rows, run.cols)}"
-        rows.append((name, *bytes_moved, percent(writes), percent(reads)))
-    if not rows:
+    share of what DRAM gave; and beside it what L2's halves asked of each other, where that was
+    counted."""
+    found = [(run, parts) for run in filter(None, runs) if (parts := _beyond(run.counters))]
+    if not found:
         return say(f"What L2 moves beyond the traffic for L1: {MISSING}.")
-    heads = ("kernel", "L2 [MB]", "for L1 [MB]", "writes beyond", "reads beyond")
+    counted = any(BETWEEN_HALVES in run.counters for run, _ in found)
+    rows = []
+    for run, (*moved, writes, reads) in found:
+        if counted:
+            moved += [moved[0] - moved[1], run.counters.get(BETWEEN_HALVES)]
+        megabytes = (number(each and SECTOR * each / 1e6) for each in moved)
+        name = f"`{run.kernel}`, {shape(run.rows, run.cols)}"
+        rows.append((name, *megabytes, percent(writes), percent(reads)))
+    halves = ("beyond [MB]", "between L2's halves [MB]") if counted else ()
+    heads = ("kernel", "L2 [MB]", "for L1 [MB]", *halves, "writes beyond", "reads beyond")
     note = (
         "Beyond: sectors that L2 counts and L1 did not ask for or send. Writes as a share of what "
         f"L1 sent, reads as a share of what DRAM gave. {provenance(*runs, of=('counters',))}"
     )
-    return Table(heads, tuple(rows), frozenset({1, 2, 3, 4}), note=note)
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
 
 
 def _beyond(seen: Mapping[str, float]) -> tuple[float, float, float, float] | None:

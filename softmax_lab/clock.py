@@ -94,3 +94,21 @@ def gain(before: Ledger, after: Ledger, promised: float, of: str) -> Sentence:
         ratio=ratio,
         **known,
     )
+
+
+def beside(before: Ledger, after: Ledger) -> Sentence:
+    """How many times as fast `after` is as `before`, where no ratio of bytes promises anything."""
+    a, b = before.measured, after.measured
+    known = a is not None and b is not None and a.seconds and b.seconds
+    said = "`{b}` against `{a}` on {rows} × {cols}: "
+    said += "{after:s} against {before:s}, **{ratio:×}** as fast." if known else "not measured yet."
+    return say(
+        said,
+        a=before.kernel.symbol,
+        b=after.kernel.symbol,
+        rows=before.rows,
+        cols=before.cols,
+        before=known and a.seconds,
+        after=known and b.seconds,
+        ratio=a.seconds / b.seconds if known else None,
+    )

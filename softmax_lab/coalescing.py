@@ -108,7 +108,7 @@ def warp_per_row_sectors(rows: int, cols: int, size: int = 4) -> int:
     rows.
     """
     return sum(
-        alike * _walk(phase, cols * size, WARP * size) for phase, alike in _phases(rows, cols, size)
+        alike * _walk(phase, cols * size, WARP * size) for phase, alike in phases(rows, cols, size)
     )
 
 
@@ -126,7 +126,7 @@ def vectors_per_row_sectors(rows: int, cols: int, wide: int = 16, size: int = 4)
     goes in one request, and other rows are walked element by element.
     """
     total = 0
-    for phase, alike in _phases(rows, cols, size):
+    for phase, alike in phases(rows, cols, size):
         if phase % wide:
             total += alike * _walk(phase, cols * size, WARP * size)
         else:
@@ -153,7 +153,7 @@ def shared_vectors_sectors(rows: int, cols: int, wide: int = 16, size: int = 4) 
     return quick * whole + (rows - quick) * -(-cols * size // SECTOR)
 
 
-def _phases(rows: int, cols: int, size: int) -> list[tuple[int, int]]:
+def phases(rows: int, cols: int, size: int) -> list[tuple[int, int]]:
     """(bytes past a sector's boundary at which a row starts, rows that start so): rows 32 apart are
     alike."""
     if rows <= 0 or cols <= 0:
@@ -168,23 +168,3 @@ def _walk(phase: int, length: int, step: int) -> int:
     full, rest = divmod(length, step)
     sectors = full * -(-(phase + step) // SECTOR)
     return sectors + (-(-(phase + rest) // SECTOR) if rest else 0)
-
-
-def added_by_unrolling(rows: int, cols: int, unroll: int, size: int = 4) -> tuple[int, int]:
-    """(requests, sectors) that a warp-per-row pass makes beyond its source when the compiler
-    unrolls its loop `unroll` times.
-
-    Where the last group of trips is a whole one for some lanes and one trip short for the others,
-    the others leave the unrolled body and make their last trips by themselves: `unroll - 1`
-    requests of a row fall in two, and a sector on the seam counts twice.
-    """
-    trips, tail = -(-cols // WARP), cols % WARP
-    if rows <= 0 or not tail or trips % unroll:
-        return 0, 0
-    # Every 32nd row starts at the same phase of a sector, and so does the seam behind lane `tail`.
-    seams = sum(
-        -(-(rows - first) // SECTOR)
-        for first in range(min(rows, SECTOR))
-        if (first * cols + tail) * size % SECTOR
-    )
-    return (unroll - 1) * rows, (unroll - 1) * seams

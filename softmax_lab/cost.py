@@ -102,6 +102,17 @@ def latex(formula: str) -> str:
     return walk(_tree(formula))
 
 
+DATA = ("R", "R_T", "D")
+"""Symbols that the data decide: rises of running maxima, and warp steps whose lanes disagree."""
+
+
+def data(phases: Iterable[Phase]) -> tuple[str, ...]:
+    """Those of `DATA` that the formulas of the phases hold."""
+    trees = [_tree(formula) for phase in phases for formula in phase.formulas.values()]
+    held = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return tuple(symbol for symbol in DATA if symbol in held)
+
+
 _OPERATORS = {
     ast.Add: (lambda a, b: a + b, "+"),
     ast.Sub: (lambda a, b: a - b, "-"),

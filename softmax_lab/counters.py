@@ -16,6 +16,42 @@ LOCAL_SECTORS = (
 )
 """Sectors of local memory, where values live that found no register."""
 
+STALLS = {
+    "long_scoreboard": "an answer of L1, L2 or DRAM",
+    "lg_throttle": "room in the queue of loads and stores",
+    "short_scoreboard": "an exponential, a shuffle or shared memory",
+    "wait": "the fixed time of its last instruction",
+    "math_pipe_throttle": "an arithmetic unit",
+    "barrier": "a barrier",
+}
+"""What a warp may wait for, by Nsight Compute's name of the reason; there are more reasons."""
+
+WAITING = {
+    reason: f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"
+    for reason in STALLS
+}
+"""Warps that wait for a reason, on average over the clocks in which a scheduler issues: clocks that
+a warp waits for it between two of its instructions."""
+
+ISSUING = "smsp__issue_active.avg.pct_of_peak_sustained_active"
+L1_BUSY = "l1tex__throughput.avg.pct_of_peak_sustained_active"
+L2_BUSY = "lts__t_sectors.avg.pct_of_peak_sustained_elapsed"
+WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts.sum"
+BETWEEN_HALVES = "lts__t_sectors_srcunit_ltcfabric.sum"
+
+OPTIONAL = (
+    *WAITING.values(),
+    ISSUING,
+    L1_BUSY,
+    L2_BUSY,
+    WAVEFRONTS,
+    BETWEEN_HALVES,
+    "launch__shared_mem_per_block_static",
+    "launch__shared_mem_per_block_dynamic",
+)
+"""What the profiler asks for as well: records from before lack them, and a profile that fails with
+them is made without."""
+
 METRICS = (
     "gpu__time_duration.sum",
     "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
@@ -98,6 +134,30 @@ def counts(counters: Mapping[str, float], block: int) -> Counts:
         known["shared_requests"] = executed("LDS") + executed("STS")
         known["barriers"] = _whole(executed("BAR") / warps)
     return Counts(**known)
+
+
+def warp_clocks(counters: Mapping[str, float], gpu: Gpu) -> float | None:
+    """Clocks from one instruction of a warp to its next, on average over all warps that were there;
+    None where a counter is missing."""
+    names = (
+        "sm__warps_active.avg.pct_of_peak_sustained_active",
+        "sm__cycles_active.avg",
+        "smsp__inst_executed.sum",
+    )
+    if not all(counters.get(name) for name in names):
+        return None
+    share, clocks, executed = (counters[name] for name in names)
+    places = MULTIPROCESSORS[gpu.compute_capability].warps
+    return share / 100 * places * clocks * gpu.multiprocessors / executed
+
+
+def waited(counters: Mapping[str, float], gpu: Gpu) -> dict[str, float]:
+    """Shares (0 to 1) of a warp's time from one instruction to its next that it waits for each of
+    STALLS. Empty where a counter is missing."""
+    whole = warp_clocks(counters, gpu)
+    if whole is None or not all(name in counters for name in WAITING.values()):
+        return {}
+    return {reason: counters[name] / whole for reason, name in WAITING.items()}
 
 
 BUSY = ("warps", "issue", "special", "L1", "DRAM")

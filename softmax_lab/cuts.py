@@ -89,6 +89,10 @@ LINES = (
         file="common.cuh",
         instead="ALL_LANES = 0xfffffffbu;",
     ),
+    Line(
+        *("warp_merge", "finite_start", "the finite start", "-CUDART_MAX_NORMAL_F", WRONG, (1, 12)),
+        instead="-CUDART_INF_F",
+    ),
 )
 """Lines of registered kernels. A new one needs this entry, and `make live`."""
 

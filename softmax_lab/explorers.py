@@ -10,7 +10,7 @@ from softmax_lab.alive import View
 from softmax_lab.counts import Counts
 from softmax_lab.facts import GPUS, ITEMSIZE
 from softmax_lab.findings import WORDS
-from softmax_lab.ledger import derive, symbols
+from softmax_lab.ledger import derive
 from softmax_lab.livefile import phases, tree
 from softmax_lab.prose import Sentence, Table, html, say, together
 from softmax_lab.records import Measured
@@ -19,34 +19,47 @@ from softmax_lab.runs import TIMING, provenance, shape, timing
 from softmax_lab.units import number, scaled
 
 DTYPE = "float32"
+DOES = {"softmax": "softmax", "gemv": "product"}
+"""What a family's kernels compute, in a word."""
 MOST = 2**20
 """Rows or columns that the explorer offers: every count then stays below 2^53, exact in a page."""
-
-ONCE = "2*E*M*N"
-"""Bytes of one read and one write of the matrix: less no softmax from DRAM to DRAM can move."""
 
 FLOORS = "least time, if DRAM moved"
 NOTE = (
     "Where rises of a maximum enter, the counts are expected values on independent random scores."
 )
 ELEMENTS = ("float32", "float16")
+WAYS = ("each array once", "what the lanes ask for", "what L1 moves")
+"""What may move: what DRAM must at least, what the lanes want of it, and what L1 does."""
+
+
+def once(family: registry.Family) -> str:
+    """Bytes of each array moved once, as a closed form: less no kernel from DRAM to DRAM can do
+    with. `Family.once` in symbols."""
+    arrays = family.extents("M", "N").values()
+    return f"E*({' + '.join('*'.join(shape) for shape in arrays)})"
 
 
 def costs(kernel: str = "naive", rows: int = 256, cols: int = 1024) -> View:
-    """The cost explorer: any kernel of the ladder, M, N and element size; it starts at this shape.
+    """The cost explorer: any kernel of this one's family, M, N and element size; it starts at this
+    shape.
 
     Counts and bytes in closed form, least times by the data sheet and by the recorded copy kernel,
-    the roofline. Raises ValueError for another kernel or for sizes that are not 1 to 2^20.
+    the roofline. Raises ValueError for a kernel outside the list or for sizes that are not 1 to
+    2^20.
     """
     found = registry.get(kernel)
     sizes = registry.checked_sizes((rows, cols))
-    if found not in registry.LADDER or not all(1 <= size <= MOST for size in sizes.values()):
-        ladder = ", ".join(each.name for each in registry.LADDER)
+    ladder = [each for each in registry.KERNELS.values() if each.family is found.family]
+    if found not in ladder or not all(1 <= size <= MOST for size in sizes.values()):
+        known = ", ".join(registry.KERNELS)
         raise ValueError(
-            f"the explorer takes {ladder} on 1 to {MOST} rows and columns, got {kernel!r} on "
+            f"the explorer takes {known} on 1 to {MOST} rows and columns, got {kernel!r} on "
             f"{rows} × {cols}"
         )
-    runs = records.timed(registry.LADDER, DTYPE)
+    runs = records.timed(ladder, DTYPE)
+    shown = _shown(ladder)
+    note = NOTE if any(cost.data(each.executed) for each in ladder) else ""
     kernels = [
         {
             "name": each.name,
@@ -57,21 +70,23 @@ def costs(kernel: str = "naive", rows: int = 256, cols: int = 1024) -> View:
             "executed": phases(each.executed),
             "textbook": phases(each.textbook),
         }
-        for each in registry.LADDER
+        for each in ladder
     ]
     roofs, peak, source = _roofs(runs)
     data = {
         "kernels": kernels,
-        "words": {field: WORDS[field] for field in ("flops", *_shown())},
-        "unstated": [field for field in _shown() if field not in cost.TEXTBOOK_FIELDS],
-        "once": tree(ONCE),
+        "does": DOES[found.family.name],
+        "words": {field: WORDS[field] for field in ("flops", *shown)},
+        "unstated": [field for field in shown if field not in cost.TEXTBOOK_FIELDS],
+        "once": tree(once(found.family)),
+        "ways": WAYS,
         "types": [{"name": name, "size": ITEMSIZE[name]} for name in ELEMENTS],
         "roofs": [
             {"label": r.label, "bandwidth": r.bandwidth, "measured": r.measured} for r in roofs
         ],
         "peak": peak,
         "most": MOST,
-        "note": NOTE,
+        "note": note,
         "floors": FLOORS,
         "source": html(source),
         "recorded": {
@@ -80,7 +95,7 @@ def costs(kernel: str = "naive", rows: int = 256, cols: int = 1024) -> View:
         },
         "start": {"kernel": found.name, **sizes},
     }
-    still = _still(found, rows, cols, runs, roofs, peak, source)
+    still = _still(found, rows, cols, runs, roofs, peak, source, shown, note)
     return View("costs", data, still, f"the cost explorer of {found.name}; it shows in a browser")
 
 
@@ -135,9 +150,9 @@ def beside(runs: Sequence[Measured]) -> Table:
     return Table(heads, tuple(rows), frozenset(range(1 if one else 2, len(heads))))
 
 
-def _shown() -> list[str]:
+def _shown(ladder: Sequence[registry.Kernel]) -> list[str]:
     """Counts that some kernel of the ladder states, in the order of tables."""
-    stated = {field for k in registry.LADDER for p in k.executed for field in p.formulas}
+    stated = {field for k in ladder for p in k.executed for field in p.formulas}
     return [field for field in WORDS if field in stated]
 
 
@@ -169,28 +184,23 @@ def _copy_rate(run: Measured) -> float:
     return roofline.rate(COPY.family.once(run.rows, run.cols, run.dtype), run.copy_seconds)
 
 
-def _still(kernel, rows, cols, runs, roofs, peak, source) -> str:
+def _still(kernel, rows, cols, runs, roofs, peak, source, fields, note) -> str:
     """What the explorer first shows, drawn now."""
     did = derive(kernel.name, rows, cols)
     useful = derive(kernel.name, rows, cols, form="textbook")
-    sizes = {"rows": rows, "cols": cols}
-    once = cost.value(ONCE, symbols(kernel, sizes, DTYPE))
+    least = kernel.family.once(rows, cols, DTYPE)
     moved = roofline.moved_bytes(did)["L1"]
     run = next((r for r in runs if (r.kernel, r.rows, r.cols) == (kernel.name, rows, cols)), None)
     points = roofline.points(
-        kernel.title, did.flops, {"L1": moved, "DRAM": once}, run and run.seconds
+        kernel.title, did.flops, {"L1": moved, "DRAM": least}, run and run.seconds
     )
-    where = f"{shape(rows, cols)} {DTYPE}; DRAM at best: one read and one write"
+    where = f"{shape(rows, cols)} {DTYPE}; DRAM at best: {WAYS[0]}"
     title = f"Roofline of {kernel.title}"
     chart = plots.roofline(points, roofs, peak, "data sheet", where=where, title=title)
-    ways = (
-        ("one read and one write", once),
-        ("what the lanes ask for", did.bytes),
-        ("what L1 moves", moved),
-    )
-    return together(
-        _floors(ways, did, roofs, peak), chart, _bill(did, useful), Sentence(source, source=True)
-    )._repr_html_()
+    ways = tuple(zip(WAYS, (least, did.bytes, moved), strict=True))
+    bill = _bill(did, useful, fields, note)
+    floors = _floors(ways, did, roofs, peak)
+    return together(floors, chart, bill, Sentence(source, source=True))._repr_html_()
 
 
 def _floors(ways, did: Counts, roofs: Sequence[plots.Roof], peak: float | None) -> Table:
@@ -208,13 +218,13 @@ def _floors(ways, did: Counts, roofs: Sequence[plots.Roof], peak: float | None) 
     return Table(heads, rows, frozenset(range(1, len(heads))))
 
 
-def _bill(did: Counts, useful: Counts) -> Table:
+def _bill(did: Counts, useful: Counts, fields: Sequence[str], note: str) -> Table:
     rows = []
-    for field in ("flops", *_shown()):
+    for field in ("flops", *fields):
         mine, theirs = getattr(did, field), getattr(useful, field)
         if mine or theirs:
             rows.append((WORDS[field], _tally(mine), "–" if theirs is None else _tally(theirs)))
-    return Table(("count", "executed", "textbook"), tuple(rows), frozenset({1, 2}), note=NOTE)
+    return Table(("count", "executed", "textbook"), tuple(rows), frozenset({1, 2}), note=note)
 
 
 def _tally(count: float) -> str:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from softmax_lab import reference
-from softmax_lab.coalescing import added_by_unrolling
+from softmax_lab import reference, unrolling
 from softmax_lab.counts import Counts
 from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, names, say
 from softmax_lab.records import Measured
 from softmax_lab.roofline import moved_bytes
 from softmax_lab.units import MISSING, number
+from softmax_lab.unrolling import FLOATS, Loop
 
 WORDS = {
     "add": "additions",
@@ -223,12 +223,12 @@ def _compared(who: str, pairs: Mapping[str, tuple[float, float]]) -> str:
     )
 
 
-def unrolled(book: Ledger, unroll: int = 4) -> Sentence:
+def unrolled(book: Ledger, loop: Loop = FLOATS) -> Sentence:
     """Load requests and sectors that the GPU has beyond the source, against those that come of a
-    first loop unrolled `unroll` times (kernels with a warp on a row)."""
+    first loop unrolled in the way of `loop` (kernels with a warp on a row)."""
     if book.measured is None or book.measured.counts.load_requests is None:
         return say(f"The GPU's own counters at this shape: {MISSING}.")
-    split, seams = added_by_unrolling(book.rows, book.cols, unroll)
+    split, seams = unrolling.added(book.rows, book.cols, loop)
     beyond = book.measured.counts - book.executed
     return say(
         "On {rows} × {cols} the GPU made {more} load requests and {wider} sectors more than the "
@@ -240,7 +240,7 @@ def unrolled(book: Ledger, unroll: int = 4) -> Sentence:
         wider=beyond.load_sectors,
         asked=book.executed.load_requests,
         touched=book.executed.load_sectors,
-        unroll=unroll,
+        unroll=loop.blocks[0],
         split=split,
         seams=seams,
         verdict="the difference, to the unit"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from softmax_lab import nvrtc, registry
-from softmax_lab.arguments import can_hold, in_one_memory, overlap
+from softmax_lab.arguments import can_hold, check_array, in_one_memory, overlap
 from softmax_lab.facts import OLDEST_DRIVER
 from softmax_lab.nvrtc import ARCHS, Compiled, CompileError, SpillError, ToolkitError, compile
 from softmax_lab.registry import Kernel
@@ -77,7 +77,7 @@ def launch(kernel: str | Kernel, *arrays, out=None):
     sizes = kernel.check(*arrays)
     arguments = dict(zip(kernel.family.inputs_named, arrays, strict=True))
     if out is not None:
-        registry.check_array(kernel.name, "out", out, (str(arrays[0].dtype),))
+        check_array(kernel.name, "out", out, (str(arrays[0].dtype),))
         arguments["out"] = out
     in_one_memory(arguments)
     shape = kernel.family.result(**sizes)

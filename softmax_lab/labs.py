@@ -12,10 +12,10 @@ from html import escape
 
 import ipywidgets as w
 
-from softmax_lab import registry
+from softmax_lab import agreement, registry
 from softmax_lab.alive import View, in_the_book, styled
 from softmax_lab.explorers import MOST, beside, shapes
-from softmax_lab.prose import Sentence, together
+from softmax_lab.prose import Sentence, say, together
 from softmax_lab.records import Measured
 from softmax_lab.runs import against_copy, provenance
 
@@ -129,7 +129,9 @@ class Lab:
     def _show(self, run: Measured) -> None:
         self.runs = [run, *self.runs][:KEPT]
         self._say(f"{run.kernel} on {run.rows} × {run.cols}: measured now.")
-        parts = (against_copy(run), beside(self.runs), provenance(run))
+        record = agreement.timed(run)
+        beside_it = (say("{words}", words=str(record)),) if record else ()
+        parts = (against_copy(run), *beside_it, beside(self.runs), provenance(run))
         self.shown.value = styled(together(*parts)._repr_html_())
 
 

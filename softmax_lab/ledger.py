@@ -9,7 +9,7 @@ from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
-from softmax_lab import cost, emulator, gpu, online, records, registry, series
+from softmax_lab import agreement, cost, emulator, gpu, online, records, registry, series
 from softmax_lab.arguments import told
 from softmax_lab.counts import FIELDS, ZERO, Counts
 from softmax_lab.facts import GPUS, ITEMSIZE, WARP
@@ -111,7 +111,7 @@ def measure(name: str, *shape: int, dtype="float32") -> records.Measured:
     Set SOFTMAX_LAB_LIVE=1 to measure now. Raises LookupError for a shape that nobody recorded,
     naming the nearest; ValueError for an unknown kernel or `dtype` and for a size that it does not
     take, TypeError for sizes that are not integers; RuntimeError where it is to measure and there
-    is no GPU.
+    is no GPU, and its kind Disagreement where this kind of GPU is recorded with another time.
     """
     kernel = registry.get(name)
     sizes = kernel.sizes(shape)
@@ -120,20 +120,25 @@ def measure(name: str, *shape: int, dtype="float32") -> records.Measured:
             bench,
         )  # only here: importing it for a recorded number would be waste
 
-        return bench.measure(kernel, sizes["rows"], sizes["cols"], dtype=dtype)
+        run = bench.measure(kernel, sizes["rows"], sizes["cols"], dtype=dtype)
+        agreement.demand([agreement.timed(run)])
+        return run
     return records.lookup(kernel, sizes["rows"], sizes["cols"], dtype=dtype)
 
 
 def readings() -> series.Readings | None:
     """Series of clock readings around launches: taken now on a GPU if asked for, else recorded.
 
-    Set SOFTMAX_LAB_LIVE=1 to take them now. None where nobody has recorded any.
+    Set SOFTMAX_LAB_LIVE=1 to take them now. None where nobody has recorded any. Raises RuntimeError
+    as `measure` does.
     """
     if records.live():
         from softmax_lab import launches  # only here, as in `measure`
 
         taken = launches.run()
-        return series.gathered(taken.gpu, taken.rows, taken.provenance)
+        found = series.gathered(taken.gpu, taken.rows, taken.provenance)
+        agreement.demand(agreement.read(found))
+        return found
     return series.recorded()
 
 

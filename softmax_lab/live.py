@@ -10,13 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from softmax_lab import emulator, reference, registry
+from softmax_lab import emulator, registry
 from softmax_lab.cuts import cuts
 from softmax_lab.findings import WORDS
 from softmax_lab.units import number
 
 SCRIPTS = (
-    *("live_core.js", "live_art.js", "live_inputs.js", "live_steps.js", "live_bench.js"),
+    *("live_core.js", "page.js", "formulas.js", "live_art.js", "live_inputs.js"),
+    *("live_steps.js", "live_bench.js"),
     *("live.js", "kernels.wasm.js"),
 )
 STYLE = "live.css"
@@ -57,8 +58,8 @@ def bench(
     cols: int | None = None,
     cut: str | None = None,
 ) -> Bench:
-    """A bench that starts with `kernel` on `row` (or rows × cols normal scores), for readers to
-    change.
+    """A bench that starts with `kernel` on rows × cols normal numbers, or on `rows` times this
+    `row`, for readers to change. Further inputs of its family are then ones.
 
     `cut` names a line to take away (`cuts.cuts()`); then the reader predicts before it runs, on
     what shows the loss unless scores are given. Raises ValueError for an unknown kernel or cut, or
@@ -74,33 +75,37 @@ def bench(
     rows, cols = (1 if rows is None else rows), (8 if cols is None else cols)
     options = {"kernel": found.name, "rows": str(rows), "cols": str(cols)}
     if row is None:
-        x = reference.inputs("normal", rows, cols)
+        arrays = found.family.inputs("normal", rows, cols)
     else:
         x = np.tile(np.asarray(row, dtype=np.float32), (rows, 1))
         if x.ndim != 2 or not x.size:
             raise ValueError(f"row is a sequence of numbers, got {row!r}")
         options["cols"] = str(x.shape[1])
         options["row"] = " ".join(f"{value:.9g}" for value in x[0])
+        extents = found.family.extents(*x.shape)
+        others = found.family.inputs_named[1:]
+        arrays = (x, *(np.ones(extents[name], np.float32) for name in others))
     if cut is not None:
         options["cut"] = cut
-    return Bench(found.name, options, _still(found, x))
+    return Bench(found.name, options, _still(found, arrays))
 
 
-def _still(kernel: registry.Kernel, x: np.ndarray) -> str:
+def _still(kernel: registry.Kernel, arrays: Sequence[np.ndarray]) -> str:
     """The same run, made now by the native emulator."""
-    run = emulator.run(kernel, x)
+    run, (rows, cols) = emulator.run(kernel, *arrays), arrays[0].shape
+    first = run.y[0] if run.y.ndim == 2 else run.y
     counted = [(WORDS[field], getattr(run.counts, field)) for field in SHOWN]
     body = "".join(
         f'<tr><th scope="row">{name}</th><td class="num">{number(value)}</td></tr>'
         for name, value in counted
         if value
     )
-    shown = ", ".join(f"{value:.4g}" for value in run.y[0][:8])
+    shown = ", ".join(f"{value:.4g}" for value in first[:8])
     return (
         f'<p class="lab-note"><code>{kernel.name}</code>, with every line in place, on '
-        f"{x.shape[0]} × {x.shape[1]} scores, as the emulator ran it when this page was made: "
-        f"y = {shown}"
-        f"{' …' if x.shape[1] > 8 else ''}. With JavaScript, it runs here.</p>"
+        f"{rows} × {cols} {'scores' if run.y.ndim == 2 else 'entries'}, as the emulator ran it "
+        f"when this page was made: y = {shown}{' …' if first.size > 8 else ''}. With JavaScript, "
+        f"it runs here.</p>"
         f'<div class="lab-scroll"><table class="lab-table"><thead><tr><th scope="col">count</th>'
         f'<th scope="col" class="num">counted</th></tr></thead><tbody>{body}</tbody></table></div>'
     )

@@ -10,7 +10,7 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -64,17 +64,28 @@ def shown() -> list[registry.Kernel]:
     return [k for k in registry.KERNELS.values() if not why_not(k)]
 
 
+ANSWERED = ("softmax", "gemv")
+"""Families whose inputs and exact answer the page's scripts have (live_core.js, live_inputs.js)."""
+
+
 def why_not(kernel: registry.Kernel) -> str:
     """Why a page does not run this kernel, or "" if it does."""
-    if kernel.family is not registry.SOFTMAX:
-        return f"a bench makes matrices of scores; it takes {_listed(kernel.family.inputs_named)}"
-    if kernel.shared_bytes or kernel.rows_along_y:
-        return "a page launches blocks of one dimension without dynamic shared memory"
+    if kernel.family.name not in ANSWERED:
+        return f"the page has no exact answer for the family {kernel.family.name}"
     if "float32" not in kernel.dtypes:
         return f"a bench has float32 only; it takes {' or '.join(kernel.dtypes)}"
     if '"../hopper.cuh"' in kernel.path.read_text(encoding="utf-8"):
         return "it uses instructions that only the GPU has"
     return ""
+
+
+def family(of: registry.Family) -> dict:
+    """What a kernel of the family is handed, and the shape of each array in names of sizes."""
+    return {
+        "arguments": of.arguments,
+        "inputs": of.inputs_named,
+        "extents": of.extents("rows", "cols"),
+    }
 
 
 def describe() -> dict:
@@ -85,12 +96,14 @@ def describe() -> dict:
         {
             "name": k.name,
             "title": k.title,
+            "family": k.family.name,
             "index": number[f"kernel_{_word(k.name)}::{k.symbol}"],
             "file": k.path.name,
             "block": k.block,
             "threads": k.threads_per_row,
-            "arguments": k.family.arguments,
+            "launch": {"threads": k.geometry(1)[1], "shared": k.shared_bytes},
             "phases": phases(k.executed),
+            "data": cost.data(k.executed),
         }
         for k in shown()
     ]
@@ -130,6 +143,7 @@ def describe() -> dict:
         "kinds": report.KINDS,
         "ops": trace.OPS,
         "words": {field: WORDS[field] for field in FIELDS if field in process.COUNTERS},
+        "families": {k.family.name: family(k.family) for k in shown()},
         "kernels": kernels,
         "absent": [
             {"name": k.name, "title": k.title, "why": why_not(k)}
@@ -226,10 +240,6 @@ def _word(name: str) -> str:
 
 def _name(line: Line) -> str:
     return f"{line.kernel}-{line.name}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(names)
 
 
 def _read_by(path: Path) -> list[Path]:

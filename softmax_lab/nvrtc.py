@@ -55,6 +55,7 @@ class Compiled:
     stack_bytes: int
     log: str
     compiler: str
+    ptx: str = ""
 
     def checked(self) -> Compiled:
         """Itself. Raises SpillError when registers were spilled."""
@@ -101,12 +102,14 @@ def compile_source(
         library.compileProgram(program, options)
         log = library.getProgramLog(program).rstrip("\0\n")
         cubin = library.getCUBIN(program) + b"\0"  # CuPy takes the last byte for a string's end
+        ptx = library.getPTX(program).rstrip(b"\0").decode()
     except library.NVRTCError:
         log = library.getProgramLog(program).rstrip("\0\n")
         raise CompileError(f"{symbol} does not compile for {arch}:\n{log}") from None
     finally:
         library.destroyProgram(program)
-    return Compiled(symbol, arch, cubin, *resources(log, symbol), log, f"NVRTC {version()}")
+    compiler = f"NVRTC {version()}"
+    return Compiled(symbol, arch, cubin, *resources(log, symbol), log, compiler, ptx)
 
 
 def _in_utf8(place: Path) -> str:
@@ -181,9 +184,13 @@ def include_folders() -> tuple[Path, ...]:
     toolkit = next((place for place in places if _major(place) == major), None)
     if toolkit is None:
         raise ToolkitError(f"no headers of CUDA {major} found: {_remedy(major, 'runtime', 'cccl')}")
-    beside = (toolkit, toolkit / "cccl", *places, *_of_cupy())
-    library = next((place for place in beside if (place / "nv" / "target").is_file()), None)
+    beside = (toolkit, toolkit / "cccl", *places, *(place / "cccl" for place in places))
+    # Cooperative groups need the library itself; a toolkit's wheel may hold its <nv/target> alone.
+    library = next((p for p in (*beside, *_of_cupy()) if (p / _LIBRARY).is_file()), None)
     return tuple(dict.fromkeys(place for place in (toolkit, library) if place))
+
+
+_LIBRARY = Path("cuda", "std", "type_traits")
 
 
 def _places(major: int) -> Iterable[Path]:

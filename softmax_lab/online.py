@@ -66,17 +66,33 @@ def scan(row, *, form: str = "branch", start: float = LOWEST) -> tuple[Step, ...
     return tuple(steps)
 
 
-def merge(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+def merge(
+    a: tuple[float, float], b: tuple[float, float], *, guarded: bool = False
+) -> tuple[float, float]:
     """The pair (m, L) of two parts of a row from the pairs of each, in float32; (LOWEST, 0) is the
     identity.
 
     Commutative; associative up to rounding. With (-inf, 0) as identity, exp(-inf + inf) makes NaN:
-    see `LOWEST`.
+    see `LOWEST`; `guarded` then takes 1 for the factor where both maxima are alike.
     """
-    (m1, l1), (m2, l2) = (tuple(np.float32(v) for v in pair) for pair in (a, b))
+    top, total = merge_all(a, b, guarded=guarded)
+    return float(top), float(total)
+
+
+def merge_all(a, b, *, guarded: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """`merge` of many at once: maxima and sums, arrays of one shape each; one exponential, as the
+    kernels do it."""
+    (m1, l1), (m2, l2) = (tuple(np.asarray(v, dtype=np.float32) for v in pair) for pair in (a, b))
+    rises = m2 > m1
+    (top, most), (low, least) = (
+        (np.where(rises, m, n), np.where(rises, k, j))
+        for m, n, k, j in ((m2, m1, l2, l1), (m1, m2, l1, l2))
+    )
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-        top = np.fmax(m1, m2)
-        return float(top), float(l1 * np.exp(m1 - top) + l2 * np.exp(m2 - top))
+        factor = np.exp(low - top)
+        if guarded:
+            factor = np.where(low == top, np.float32(1), factor)
+        return top, most + least * factor
 
 
 def lanes(row, threads: int) -> tuple[tuple[float, float], ...]:

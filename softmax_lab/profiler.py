@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from softmax_lab import facts, gpu, provenance, records, registry
-from softmax_lab.counters import METRICS, OPCODES
+from softmax_lab import bench, facts, gpu, provenance, records, registry
+from softmax_lab.counters import METRICS, OPCODES, OPTIONAL
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.recordfile import Counter
 from softmax_lab.records import Session
@@ -25,7 +25,14 @@ a matrix far beyond L2."""
 SHORT = tuple((65536, cols) for cols in (1, 2, 4, 7, 8))
 """Rows up to a sector long, where a thread a row makes every stride from one float to eight."""
 
-SHAPES_OF = {"softmax": SHAPES, "gemv": (*SHAPES, *SHORT)}
+NARROW = tuple((65536, cols) for cols in (8, 16, 32, 128))
+"""Rows of a sector to a few, where a warp a row has little to do in each."""
+
+SHAPES_OF = {
+    "softmax": (*SHAPES, *NARROW),
+    "log_softmax": SHAPES,
+    "gemv": (*SHAPES, *SHORT),
+}
 """Shapes of the record by family."""
 
 PROTOCOL = (
@@ -66,17 +73,16 @@ def run(
     device, chosen, dtype = gpu.ready(kernels, dtype, shapes)
     tool, run_name = find(), records.run_id()
     plan, launches = [], []
-    for family, mine in gpu.by_family(chosen).items():
-        here = shapes or SHAPES_OF.get(family, SHAPES)
+    for mine, here in bench.plan(chosen, SHAPES_OF, shapes):
         plan += [(kernel, shape) for shape in here for kernel in mine]
-        launches += collect(
-            METRICS, functools.partial(_profile, tool, kernels=mine, shapes=here, dtype=dtype)
+        launches += asked(
+            functools.partial(_profile, tool, kernels=mine, shapes=here, dtype=dtype), say
         )
     rows = []
     for (kernel, shape), launch in zip(plan, launches, strict=True):
         about = (run_name, kernel.name, fingerprint(kernel, dtype), dtype, *shape)
         rows += [Counter(*about, name, unit, each) for name, (each, unit) in launch.values.items()]
-        absent = [name for name in METRICS if name not in launch.values]
+        absent = [name for name in (*METRICS, *OPTIONAL) if name not in launch.values]
         say(f"{kernel.name} at {shape[0]}x{shape[1]}: {len(launch.values)} counters")
         if absent:
             say(f"  not on this GPU: {', '.join(absent)}")
@@ -102,6 +108,18 @@ def child(kernels: Sequence[str], shapes: Sequence[tuple[int, int]], dtype: str)
                 if not verdict.ok:
                     where = f"{kernel.name} is wrong at {rows}x{cols}"
                     raise RuntimeError(f"{where}: {verdict.message}")
+
+
+def asked(
+    profile: Callable[[Sequence[str]], list[Launch]], say: Callable[[str], None] = lambda line: None
+) -> list[Launch]:
+    """Launches with METRICS and OPTIONAL; with METRICS alone where the profile fails otherwise."""
+    try:
+        return collect((*METRICS, *OPTIONAL), profile)
+    except ProfilerError as error:
+        launches = collect(METRICS, profile)  # raises again if those were not to blame
+        say(f"  left out {', '.join(OPTIONAL)}, for with them: {error}")
+        return launches
 
 
 def collect(
@@ -146,7 +164,11 @@ def parse(text: str) -> list[Launch]:
         if "Metric Name" in row:
             cells = [(row["Metric Name"], row["Metric Value"], row["Metric Unit"])]
         else:
-            cells = [(name, row[name], units.get(name, "")) for name in METRICS if name in row]
+            cells = [
+                (name, row[name], units.get(name, ""))
+                for name in (*METRICS, *OPTIONAL)
+                if name in row
+            ]
         _, values = found.setdefault(int(row["ID"]), (row["Kernel Name"], {}))
         for name, value, unit in cells:
             values |= _numbers(name, value or "", unit or "")

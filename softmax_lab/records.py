@@ -41,8 +41,8 @@ UNKNOWN = Counts()
 class Measured:
     """What is known of one kernel at one shape on one GPU; what nobody recorded is None or empty.
 
-    `seconds` [s] is the median of one launch, `p20` and `p80` its spread, `copy_seconds` the copy
-    kernel's median. `counts` holds the fields that hardware counts, `counters` everything it was
+    `seconds` [s] is the median of one launch, `p20` and `p80` its spread, `copy_…` the copy
+    kernel's. `counts` holds the fields that hardware counts, `counters` everything it was
     asked, by Nsight Compute's names.
     """
 
@@ -56,6 +56,8 @@ class Measured:
     p20: float | None = None
     p80: float | None = None
     copy_seconds: float | None = None
+    copy_p20: float | None = None
+    copy_p80: float | None = None
     level: str | None = None
     counters: Mapping[str, float] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
@@ -69,6 +71,17 @@ class Session:
     gpu: str
     rows: tuple[Row, ...]
     provenance: dict[str, dict[str, str]]
+
+    def runs(self) -> tuple[Measured, ...]:
+        """What was timed in graphs, as `lookup` would answer once it is recorded."""
+        timed = Table(self.rows, self.provenance)
+        return tuple(
+            _measured(
+                registry.get(row.kernel), (row.rows, row.cols), self.gpu, [row], timed, Table()
+            )
+            for row in self.rows
+            if isinstance(row, Timing) and row.method == "graph"
+        )
 
     def save(self, publish: bool = False) -> Path:
         """Write the rows into the reader's records, or the package's; the file's path."""
@@ -266,6 +279,8 @@ def _measured(
         p20=time and time.p20_s,
         p80=time and time.p80_s,
         copy_seconds=time and time.copy_median_s,
+        copy_p20=time and time.copy_p20_s,
+        copy_p80=time and time.copy_p80_s,
         level=time and time.level,
         counters=MappingProxyType(values),
         provenance=bench.runs.get(time.run, {}) if time else about,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from softmax_lab import block_cost, cost, gemv_cost, reference
-from softmax_lab.arguments import dtype_name, is_aligned, told, without_mask
+from softmax_lab.arguments import check_array, dtype_name, told
 from softmax_lab.families import (
     GEMV,
     LOG_SOFTMAX,
@@ -110,24 +110,6 @@ class Kernel:
         return -(-rows // self.rows_per_block), shape
 
 
-def check_array(kernel: str, name: str, array, dtypes: tuple[str, ...]) -> None:
-    """Raise TypeError unless `array` is a NumPy or CuPy array of one of `dtypes` and not masked,
-    and ValueError unless it is C-contiguous and aligned; the message names kernel and argument."""
-    without_mask(f"{kernel}: {name}", array)
-    if not hasattr(array, "dtype") or not hasattr(array, "flags"):
-        got = type(array).__name__
-        raise TypeError(f"{kernel}: {name} must be a NumPy or CuPy array, got {got}")
-    if str(array.dtype) not in dtypes:
-        raise TypeError(f"{kernel}: {name} must be {' or '.join(dtypes)}, got {array.dtype}")
-    if not array.flags.c_contiguous:
-        raise ValueError(
-            f"{kernel}: {name} must be C-contiguous, got strides {array.strides} for shape "
-            f"{array.shape}; np/cp.ascontiguousarray makes a copy"
-        )
-    if array.size and not is_aligned(array):
-        raise ValueError(f"{kernel}: {name} must start at a multiple of {array.itemsize} bytes")
-
-
 def kernel_folder() -> Path:
     """The folder `kernels/`: beside the package in a checkout, inside it in an installed wheel."""
     package = Path(__file__).resolve().parent
@@ -141,120 +123,58 @@ SUM_LIMIT = 2**24
 """Terms one fp32 accumulator may take: 2^24 + 1 rounds back to 2^24."""
 
 
+def _kernel(name, family, rows: int, threads: int, title: str, *costs, **more) -> Kernel:
+    """A kernel for float32 on every GPU the book knows; `costs` are its two closed forms."""
+    return Kernel(name, family, rows, threads, ("float32",), 75, *costs, title, **more)
+
+
 def _thread_per_row(name: str, executed: tuple[cost.Phase, ...], title: str) -> Kernel:
-    return Kernel(name, SOFTMAX, 128, 1, ("float32",), 75, executed, cost.ONLINE_TEXTBOOK, title)
-
-
-def _gemv(
-    stem: str, rows: int, threads: int, executed: tuple[cost.Phase, ...], title: str
-) -> Kernel:
-    name, textbook = f"{GEMV.name}/{stem}", gemv_cost.TEXTBOOK[threads]
-    return Kernel(name, GEMV, rows, threads, ("float32",), 75, executed, textbook, title)
+    return _kernel(name, SOFTMAX, 128, 1, title, executed, cost.ONLINE_TEXTBOOK)
 
 
 def _warp_per_row(name: str, executed: tuple[cost.Phase, ...], title: str) -> Kernel:
-    return Kernel(name, SOFTMAX, 1, 32, ("float32",), 75, executed, cost.WARP_TEXTBOOK, title)
+    return _kernel(name, SOFTMAX, 1, 32, title, executed, cost.WARP_TEXTBOOK)
+
+
+def _shared(name: str, way: str, rows: int, threads: int, title: str, **more) -> Kernel:
+    return _kernel(name, SOFTMAX, rows, threads, title, *block_cost.FORMS[way], **more)
+
+
+def _log(stem: str, way: str, threads: int, title: str) -> Kernel:
+    name = f"{LOG_SOFTMAX.name}/{stem}"
+    return _kernel(name, LOG_SOFTMAX, 1, threads, title, *block_cost.FORMS[way])
+
+
+def _gemv(stem: str, rows: int, threads: int, way: str, title: str) -> Kernel:
+    costs = gemv_cost.EXECUTED[way], gemv_cost.TEXTBOOK[threads]
+    return _kernel(f"{GEMV.name}/{stem}", GEMV, rows, threads, title, *costs)
 
 
 _ALL = (
-    Kernel(
-        name="naive",
-        family=SOFTMAX,
-        rows_per_block=128,
-        threads_per_row=1,
-        dtypes=("float32",),
-        requires=75,
-        executed=cost.NAIVE_EXECUTED,
-        textbook=cost.NAIVE_TEXTBOOK,
-        title="three passes",
-    ),
-    Kernel(
-        name="naive_store",
-        family=SOFTMAX,
-        rows_per_block=32,
-        threads_per_row=1,
-        dtypes=("float32",),
-        requires=75,
-        executed=cost.NAIVE_STORE_EXECUTED,
-        textbook=cost.NAIVE_STORE_TEXTBOOK,
-        title="three passes, exponentials kept",
+    _kernel("naive", SOFTMAX, 128, 1, "three passes", cost.NAIVE_EXECUTED, cost.NAIVE_TEXTBOOK),
+    _kernel(
+        "naive_store",
+        SOFTMAX,
+        32,
+        1,
+        "three passes, exponentials kept",
+        cost.NAIVE_STORE_EXECUTED,
+        cost.NAIVE_STORE_TEXTBOOK,
     ),
     _thread_per_row("online", cost.ONLINE_EXECUTED["branch"], "online"),
     _thread_per_row("online_rescale", cost.ONLINE_EXECUTED["rescale"], "online, rescale then add"),
     _thread_per_row("online_branchfree", cost.ONLINE_EXECUTED["branchfree"], "online, branch-free"),
     _warp_per_row("warp", cost.WARP_EXECUTED["branch"], "one warp per row"),
     _warp_per_row("warp_rescale", cost.WARP_EXECUTED["rescale"], "one warp per row, as published"),
-    Kernel(
-        name="block_tree",
-        family=SOFTMAX,
-        rows_per_block=1,
-        threads_per_row=512,
-        dtypes=("float32",),
-        requires=75,
-        executed=block_cost.TREE_EXECUTED,
-        textbook=block_cost.THREE_PASSES_TEXTBOOK,
-        title="one block per row, trees",
-        shared_bytes=4 * 512,
-    ),
-    Kernel(
-        name="block_warp",
-        family=SOFTMAX,
-        rows_per_block=4,
-        threads_per_row=256,
-        dtypes=("float32",),
-        requires=75,
-        executed=block_cost.FOLD_EXECUTED,
-        textbook=block_cost.THREE_PASSES_TEXTBOOK,
-        title="eight warps per row, shuffles",
-        rows_along_y=True,
-    ),
-    Kernel(
-        name="warp_merge",
-        family=SOFTMAX,
-        rows_per_block=4,
-        threads_per_row=32,
-        dtypes=("float32",),
-        requires=75,
-        executed=block_cost.MERGE_EXECUTED,
-        textbook=block_cost.MERGE_TEXTBOOK,
-        title="one warp per row, one operator",
-    ),
-    Kernel(
-        name="block_online",
-        family=SOFTMAX,
-        rows_per_block=1,
-        threads_per_row=256,
-        dtypes=("float32",),
-        requires=75,
-        executed=block_cost.BLOCK_ONLINE_EXECUTED,
-        textbook=block_cost.BLOCK_ONLINE_TEXTBOOK,
-        title="one block per row, online",
-    ),
-    Kernel(
-        name="log_softmax/online_warp",
-        family=LOG_SOFTMAX,
-        rows_per_block=1,
-        threads_per_row=32,
-        dtypes=("float32",),
-        requires=75,
-        executed=block_cost.LOG_WARP_EXECUTED,
-        textbook=block_cost.LOG_WARP_TEXTBOOK,
-        title="log-softmax, one warp per row",
-    ),
-    Kernel(
-        name="log_softmax/online_block",
-        family=LOG_SOFTMAX,
-        rows_per_block=1,
-        threads_per_row=256,
-        dtypes=("float32",),
-        requires=75,
-        executed=block_cost.LOG_BLOCK_EXECUTED,
-        textbook=block_cost.LOG_BLOCK_TEXTBOOK,
-        title="log-softmax, one block per row",
-    ),
-    _gemv("row_per_thread", 128, 1, gemv_cost.EXECUTED["thread"], "GEMV, one thread per row"),
-    _gemv("row_per_warp", 4, 32, gemv_cost.EXECUTED["warp"], "GEMV, one warp per row"),
-    _gemv("row_per_warp_vec4", 4, 32, gemv_cost.EXECUTED["vec4"], "GEMV, one warp, four floats"),
+    _shared("block_tree", "tree", 1, 512, "one block per row, trees", shared_bytes=4 * 512),
+    _shared("block_warp", "fold", 4, 256, "eight warps per row, shuffles", rows_along_y=True),
+    _shared("warp_merge", "merge", 4, 32, "one warp per row, one operator"),
+    _shared("block_online", "online", 1, 256, "one block per row, online"),
+    _log("online_warp", "log, warp", 32, "log-softmax, one warp per row"),
+    _log("online_block", "log, block", 256, "log-softmax, one block per row"),
+    _gemv("row_per_thread", 128, 1, "thread", "GEMV, one thread per row"),
+    _gemv("row_per_warp", 4, 32, "warp", "GEMV, one warp per row"),
+    _gemv("row_per_warp_vec4", 4, 32, "vec4", "GEMV, one warp, four floats"),
 )
 
 KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in _ALL}

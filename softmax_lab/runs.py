@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -138,6 +139,29 @@ def resources(name: str, compile_for: Callable[..., Any], archs: Sequence[str]) 
         "thread, shared memory of a block; warps of a multiprocessor."
     )
     return Table(heads, tuple(rows), frozenset({1, 2, 3, 4, 5}), note=note)
+
+
+def instructions(name: str, compile_for: Callable[..., Any], families: Sequence[str]) -> Sentence:
+    """How often PTX, the compiler's text before machine code, holds instructions that begin with
+    one of `families`, such as "shfl". `compile_for` as in `resources`."""
+    try:
+        made = compile_for(registry.get(name))
+    except (RuntimeError, ImportError, OSError) as why:
+        return Sentence(f"PTX needs NVRTC, CUDA's run-time compiler: {why}")
+    found = Counter(re.findall(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.]*)", made.ptx, re.M))
+    said = [
+        f"`{word}` {times} time{'s' if times > 1 else ''}"
+        for word, times in sorted(found.items())
+        if word.startswith(tuple(families))
+    ]
+    none = f"nothing that begins with {names(list(families))}"
+    return say(
+        "What {compiler} makes of `{name}` for {arch} holds {said}.",
+        compiler=made.compiler,
+        name=name,
+        arch=made.arch,
+        said=names(said) if said else none,
+    )
 
 
 def sm_clock(run: Measured) -> float | None:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softmax_lab.counters import BUSY, busy
+from softmax_lab.counters import (
+    BUSY,
+    ISSUING,
+    L1_BUSY,
+    L2_BUSY,
+    STALLS,
+    WAVEFRONTS,
+    busy,
+    waited,
+    warp_clocks,
+)
 from softmax_lab.facts import GPUS, ITEMSIZE, MULTIPROCESSORS
 from softmax_lab.ledger import Ledger
 from softmax_lab.machine import INSTRUCTIONS
@@ -46,6 +56,62 @@ def at_work(runs: Sequence[Measured | None]) -> Table | Sentence:
         f"{provenance(*shown, of=('times', 'counters'))}"
     )
     return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
+
+
+def waiting(runs: Sequence[Measured | None]) -> Table | Sentence:
+    """What a warp waits for between two of its instructions, the longest wait in bold, and how busy
+    the schedulers and caches are meanwhile; a run a column."""
+    known = [run for run in runs if run is not None and run.gpu in GPUS]
+    shown = [run for run in known if waited(run.counters, GPUS[run.gpu])]
+    if not shown:
+        return say(f"What the warps waited for: {MISSING}.")
+    columns = [_waits(run) for run in shown]
+    lines = ("from one instruction to the next [clocks]", *STALLS.values(), *_BESIDES, *_MEANWHILE)
+    rows = tuple((line, *cells) for line, *cells in zip(lines, *columns, strict=True))
+    busy_from = 1 + len(STALLS) + len(_BESIDES)
+    note = (
+        "Averages over all warps. The counters are of several replays of one launch, so shares may "
+        f"miss their sum by a little. {provenance(*shown, of=('counters',))}"
+    )
+    return Table(
+        ("a warp", *(f"`{run.kernel}`, {shape(run.rows, run.cols)}" for run in shown)),
+        rows,
+        frozenset(range(1, len(shown) + 1)),
+        note=note,
+        groups=((1, "of that time it waits for"), (busy_from, "and meanwhile these are busy")),
+    )
+
+
+_BESIDES = ("its turn, or something else", "nothing: it issues")
+_MEANWHILE = (
+    "schedulers, issuing",
+    "L1, its busiest part",
+    "L1, its data: wavefronts a clock",
+    "L2",
+)
+
+
+def _waits(run: Measured) -> tuple[str, ...]:
+    """Cells of a run in `waiting`."""
+    seen, gpu = run.counters, GPUS[run.gpu]
+    whole, shares = warp_clocks(seen, gpu), waited(seen, gpu)
+    itself, longest = 1 / whole, max(shares, key=shares.get)
+    rest = max(0.0, 1 - itself - sum(shares.values()))
+    clocks = gpu.multiprocessors * seen["sm__cycles_active.avg"]
+    in_percent = {name: seen[name] / 100 for name in (ISSUING, L1_BUSY, L2_BUSY) if name in seen}
+    return (
+        number(whole),
+        *(_marked(percent(shares[reason]), reason == longest) for reason in STALLS),
+        percent(rest),
+        percent(itself),
+        *(percent(in_percent.get(name)) for name in (ISSUING, L1_BUSY)),
+        number(seen[WAVEFRONTS] / clocks if WAVEFRONTS in seen else None),
+        percent(in_percent.get(L2_BUSY)),
+    )
+
+
+def _marked(cell: str, mark: bool) -> str:
+    return f"**{cell}**" if mark else cell
 
 
 def issuing(run: Measured | None) -> Sentence:

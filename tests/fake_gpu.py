@@ -5,12 +5,16 @@ The host pays for each call, the device for each launch; the first launch of a k
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
 
+from softmax_lab import gpu, provenance, registry, stopwatch
+
 CALL, RECORD, GRAPH, COMPILE = 5e-6, 1e-6, 7e-6, 0.25  # what the host pays [s]
 IDLE, RATE = 1e-6, 4e12  # what the device takes [s] for a launch, and its speed [B/s]
+L2 = 1 << 16
 
 
 class Array:
@@ -30,6 +34,7 @@ class Array:
         self.values[...] = source.owner.values
 
     shape = property(lambda self: self.values.shape)
+    dtype = property(lambda self: self.values.dtype)
     itemsize = property(lambda self: self.values.itemsize)
     nbytes = property(lambda self: self.values.nbytes)
 
@@ -57,6 +62,7 @@ class Device:
         self.broken = broken  # a copy kernel that loses the last row
         self.capturing: list | None = None
         self.loaded: set[str] = set()
+        self.slower: dict[str, float] = {}  # kernel → how many times as long it takes as it should
 
     def function(self, kernel, dtype, device):
         def launch(grid, block, arguments):
@@ -72,6 +78,10 @@ class Device:
         kernel = getattr(kernel, "name", kernel)
         return launch
 
+    def launch(self, kernel, x, *, out):
+        """What `gpu.launch` does, for softmax kernels."""
+        self.function(kernel, "float32", 0)(None, None, (x, out))
+
     def run(self, kernel, arguments):
         x, y = arguments[:2]
         took = IDLE
@@ -79,7 +89,10 @@ class Device:
             last = len(x) - self.broken
             y.values[:last] = x.values[:last]
             took += (x.nbytes + y.nbytes) / RATE
-        self.gpu = max(self.gpu, self.host) + took
+        elif kernel in registry.KERNELS:
+            y.values[...] = registry.get(kernel).family.oracle(x.values)
+            took += 2 * (x.nbytes + y.nbytes) / RATE
+        self.gpu = max(self.gpu, self.host) + took * self.slower.get(kernel, 1)
 
     def wait(self):
         self.host = max(self.host, self.gpu)
@@ -123,7 +136,11 @@ class Device:
                 device.wait()
 
         cuda = SimpleNamespace(
-            Device=lambda: SimpleNamespace(id=0),
+            Device=lambda: SimpleNamespace(id=0, compute_capability="90"),
+            runtime=SimpleNamespace(
+                getDeviceProperties=lambda device: {"l2CacheSize": L2},
+                memGetInfo=lambda: (1 << 30, 1 << 30),
+            ),
             Stream=Stream,
             Event=Event,
             get_elapsed_time=lambda a, b: 1e3 * (b.at - a.at),
@@ -134,6 +151,21 @@ class Device:
             empty=lambda shape, dtype: Array(np.zeros(shape, dtype)),
             get_default_memory_pool=lambda: SimpleNamespace(free_all_blocks=lambda: None),
         )
+
+
+def pretend(monkeypatch, name: str = "Toy GPU", **how) -> Device:
+    """Let the package find a made-up device for its GPU."""
+    device = Device(**how)
+    monkeypatch.setitem(sys.modules, "cupy", device.cupy())
+    monkeypatch.setattr(gpu, "status", lambda: gpu.Status(True, name=name))
+    monkeypatch.setattr(gpu, "function", device.function)
+    monkeypatch.setattr(gpu, "launch", device.launch)
+    monkeypatch.setattr(gpu, "forget", device.loaded.discard)
+    monkeypatch.setattr(stopwatch.time, "perf_counter", lambda: device.host)
+    monkeypatch.setattr(provenance, "clocks_now", lambda device: [(1000, 2000)])
+    about = {"GPU": name, "date": "2026-12-01 10:00 UTC"}
+    monkeypatch.setattr(provenance, "collect", lambda *each: {**about, "protocol": each[1]})
+    return device
 
 
 # --- arrays that compute ------------------------------------------------------------------------

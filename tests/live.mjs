@@ -4,7 +4,7 @@ import { runInThisContext } from "node:vm";
 
 const [folder, kernels] = process.argv.slice(2);
 globalThis.SoftmaxLab = { kernels: (mark, packed) => (globalThis.packed = packed) };
-const files = ["live_core.js", "live_art.js", "live_inputs.js"].map((name) => `${folder}/${name}`);
+const files = ["page.js", "formulas.js", "live_core.js", "live_art.js", "live_inputs.js"].map((name) => `${folder}/${name}`);
 for (const file of [...files, kernels]) runInThisContext(readFileSync(file, "utf8"), file);
 
 const floats = (base64) => {
@@ -19,13 +19,18 @@ const unpacked = await SoftmaxLab.unpack(packed), { info } = unpacked, machine =
 const art = info.look && SoftmaxLab.art(info.look);
 const kernelOf = (name) => info.kernels.find((k) => k.name === name);
 const does = {
-  launch: ({ index, grid, block, args, ...how }) =>
-    machine.launch(index, [grid, 1, 1], [block, 1, 1], args.map((a) => (typeof a === "string" ? floats(a) : a)), how),
-  run: ({ kernel, x, rows, cols, ...how }) => SoftmaxLab.run(machine, kernelOf(kernel), floats(x), rows, cols, how),
+  launch: ({ index, grid, threads, shared, args, ...how }) =>
+    machine.launch(index, { grid, threads, shared }, args.map((a) => (typeof a === "string" ? floats(a) : a)), how),
+  run: ({ kernel, arrays, rows, cols, ...how }) => SoftmaxLab.run(machine, kernelOf(kernel), arrays.map(floats), rows, cols, how),
   planted: ({ of, ...how }) => SoftmaxLab.runPlanted(machine, of, how),
-  derive: ({ kernel, x, rows, cols, block }) => SoftmaxLab.derive(kernelOf(kernel), floats(x), rows, cols, block ?? kernelOf(kernel).block),
-  judge: ({ y, x, rows, cols, terms }) => SoftmaxLab.judge(floats(y), floats(x), rows, cols, info.roundings, terms),
-  scores: ({ rows, cols }) => Object.fromEntries(SoftmaxLab.scores.names.map((name) => [name, SoftmaxLab.scores(name, rows, cols)])),
+  derive: ({ kernel, arrays, rows, cols }) => {
+    const k = kernelOf(kernel), { counts, symbols } = SoftmaxLab.formulas;
+    return counts(k.phases, symbols(k, rows, cols, 4, SoftmaxLab.fromData(k, floats(arrays[0]), rows, cols)));
+  },
+  judge: ({ family, y, arrays, rows, cols, terms }) => SoftmaxLab.judge(family, floats(y), arrays.map(floats), rows, cols, info.roundings, terms),
+  families: () => ({ answered: SoftmaxLab.families, given: Object.keys(SoftmaxLab.given) }),
+  named: ({ family, rows, cols }) => Object.fromEntries(Object.keys(SoftmaxLab.given[family].named).map((name) => [name, SoftmaxLab.made(family, name, rows, cols)])),
+  fromRow: ({ family, row, vector, rows }) => SoftmaxLab.fromRow(info.families[family], row, vector, rows),
   typed: ({ text }) => SoftmaxLab.written(SoftmaxLab.typed(text)),
   squares: ({ y, kinds }) => art.squares(y, kinds),
   wires: ({ sources, strong }) => art.wires(sources, 46, 132, new Set(strong)),

@@ -31,8 +31,10 @@ ORDER = (
     "counts",
     "counters",
     "coalescing",
+    "unrolling",
     "shuffle",
     "online",
+    "merging",
     "replay",
     "roofline",
     "cost",
@@ -47,6 +49,7 @@ ORDER = (
     "recordfile",
     "records",
     "series",
+    "agreement",
     "excerpts",
     "nvrtc",
     "provenance",
@@ -105,6 +108,7 @@ ORDER = (
     "live",
     "alive",
     "explorers",
+    "merging_frames",
     "predictions",
     "labs",
     "doctor",
@@ -114,7 +118,7 @@ VIEWS = set(
     "svg mathml prose canvas roof_chart plots frames runs findings tables widgets versus clock "
     "access machine caches pace waits tried lane_art microscope shuffle_frames online_frames "
     "contract_table trace_frames hand steppers overhead floors clock_plots clock_frames overflow "
-    "overflow_frames rungs climbs alive explorers predictions labs".split()
+    "overflow_frames rungs climbs alive explorers merging_frames predictions labs".split()
 )
 RUNS = {
     "emulator",

@@ -8,12 +8,45 @@ import sys
 
 import numpy as np
 import pytest
+from fake_gpu import pretend
 
 from softmax_lab import bench, facts, gpu, profiler, records, reference, stopwatch
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.registry import KERNELS
 
 MIB = 1 << 20
+
+
+# ------------------------------------------------------------------------------ what is taken
+
+
+def test_threads_that_walk_a_row_are_taken_at_odd_rows_too_and_each_pair_once():
+    fitting = gpu.fitting(None, "float32", 90)
+    for module in (bench, profiler):
+        plan = bench.plan(fitting, module.SHAPES_OF)
+        pairs = [(each.name, shape) for who, grid in plan for each in who for shape in grid]
+        assert len(set(pairs)) == len(pairs)
+        assert {name for name, _ in pairs} == {each.name for each in fitting}
+        odd = {name for name, shape in pairs if shape == (250, 1004)}
+        assert odd == {
+            each.name
+            for each in fitting
+            if each.family.name == "softmax" and each.threads_per_row == 1
+        }
+        assert {("naive", shape) for shape in bench.ODD} < set(pairs)
+    asked = bench.plan(fitting, bench.SHAPES_OF, [(2, 3)])
+    assert [grid for _, grid in asked] == 2 * [[(2, 3)]]
+
+
+def test_a_run_takes_the_whole_plan(monkeypatch):
+    pretend(monkeypatch)
+    monkeypatch.setattr(bench, "SHAPES_OF", {"softmax": ((64, 256), (3, 5))})
+    monkeypatch.setattr(bench, "ODD", ((64, 256), (2, 7)))
+    session = bench.run(["naive", "online", "warp"])
+    taken = [(row.kernel, row.rows, row.cols) for row in session.rows]
+    both = [(name, *shape) for shape in ((64, 256), (3, 5)) for name in ("naive", "online", "warp")]
+    assert taken == [*both, ("naive", 2, 7), ("online", 2, 7)]
+    assert {row.run for row in session.rows} == set(session.provenance)
 
 
 # ------------------------------------------------------------------------------ arithmetic

@@ -59,6 +59,22 @@ def test_traffic_beyond_l1_is_a_difference():
     assert made.measured.counters_provenance["date"] in table.note
 
 
+def test_what_the_halves_of_l2_asked_of_each_other_stands_beside_it():
+    made = book()
+    before = caches.beyond_l1([made.measured])
+    (moved, mine, *shares) = before.rows[0][1:]
+    found = altered(made, lts__t_sectors_srcunit_ltcfabric__dot__sum=1_000_000)
+    table = caches.beyond_l1([found.measured, made.measured])
+    assert len(table.heads) == len(before.heads) + 2
+    assert table.heads[4] == "between L2's halves [MB]"
+    beyond = number(
+        32 * sum(made.measured.counters[n] for n in caches.AT_L2.values()) / 1e6
+        - 32 * sum(made.measured.counters[n] for n in caches.FOR_L1.values()) / 1e6
+    )
+    assert table.rows[0][1:] == (moved, mine, beyond, "32", *shares)
+    assert table.rows[1][1:] == (moved, mine, beyond, MISSING, *shares)
+
+
 # naive_store writes y twice and GEMV hardly writes: the chapters say nothing of the kind of them.
 TOLD = [kernel.name for kernel in registry.LADDER if kernel.name != "naive_store"]
 

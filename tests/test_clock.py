@@ -47,6 +47,14 @@ def test_a_gain_is_judged_by_what_the_bytes_promise(books, seconds, verdict):
     assert MISSING in str(clock.gain(without, after, 4 / 3, "bytes asked for"))
 
 
+def test_kernels_that_no_ratio_tells_apart_are_set_beside_each_other(books):
+    before, after = timed(books["naive"], 3e-6), timed(books["online"], 2e-6)
+    assert "2 µs against 3 µs, 1.5× as fast" in str(clock.beside(before, after)).replace(
+        "\u202f", " "
+    ).replace("\u00a0", " ")
+    assert MISSING in str(clock.beside(replace(before, measured=None), after))
+
+
 def test_how_far_kernels_are_apart(books):
     a, b = (timed(books["naive"], t).measured for t in (3e-6, 2e-6))
     assert "1 shapes" in str(clock.spread({"a": [a, None], "b": [b, b]}))

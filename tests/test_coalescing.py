@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from softmax_lab.coalescing import (
-    added_by_unrolling,
     request,
     rows_on_boundary,
     share_of_steps_with_a_new_sector,
@@ -121,30 +120,6 @@ def test_a_warp_per_row_is_perfect_only_from_sector_boundaries(cols, efficiency)
     rows = 256
     moved = 32 * warp_per_row_sectors(rows, cols)
     assert 4 * rows * cols / moved == pytest.approx(efficiency, abs=6e-4)
-
-
-@pytest.mark.parametrize("cols", [1, 31, 96, 97, 100, 127, 128, 129, 1001, 1024])
-@pytest.mark.parametrize("unroll", [1, 2, 4])
-def test_lanes_that_leave_an_unrolled_loop_early_split_requests(cols, unroll):
-    # The loop as a compiler makes it: whole groups of `unroll` trips first, then single ones; the
-    # lanes that are in the same part of it at the same trip make one request.
-    want_requests = want_sectors = 0
-    for row in range(70):
-        groups = {}
-        for lane in range(min(32, cols)):
-            trips = -(-(cols - lane) // 32)
-            for trip in range(trips):
-                body = trip < trips // unroll * unroll
-                groups.setdefault((trip, body), []).append(4 * (row * cols + lane + 32 * trip))
-        want_requests += len(groups)
-        want_sectors += sum(len(request(addresses).sectors) for addresses in groups.values())
-    requests, sectors = added_by_unrolling(70, cols, unroll)
-    assert 70 * -(-cols // 32) + requests == want_requests
-    assert warp_per_row_sectors(70, cols) + sectors == want_sectors
-
-
-def test_no_row_makes_no_request():
-    assert added_by_unrolling(0, 5, 4) == added_by_unrolling(5, 0, 4) == (0, 0)
 
 
 @pytest.mark.parametrize("cols", [1, 3, 7, 8, 12, 33, 100, 1001, 1024])

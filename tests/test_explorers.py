@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from softmax_lab import explorers, facts, ledger, live, records, registry
+from softmax_lab import alive, cost, explorers, facts, ledger, live, records, registry
 from softmax_lab.records import Measured
 
 
@@ -22,6 +22,20 @@ def test_the_cost_explorer_brings_formulas_and_no_numbers_of_its_own():
     run = records.lookup("warp", 256, 1024)
     assert data["recorded"]["runs"]["warp 256 1024"] == run.seconds
     assert run.provenance["date"] in data["source"]
+
+
+@pytest.mark.parametrize("kernel", registry.KERNELS)
+def test_a_kernel_is_explored_beside_its_family_alone(kernel):
+    family = registry.get(kernel).family
+    data = explorers.costs(kernel, 37, 101).data
+    assert [each["name"] for each in data["kernels"]] == [
+        k.name for k in registry.KERNELS.values() if k.family is family
+    ]
+    lookup = ledger.symbols(registry.get(kernel), {"rows": 37, "cols": 101})
+    assert cost.value(explorers.once(family), lookup) == family.once(37, 101)
+    assert data["recorded"]["runs"], "its times are in the record"
+    assert ("expected values" in data["note"]) == (family is registry.SOFTMAX)
+    assert ("exp" in data["words"]) == (family is registry.SOFTMAX)
 
 
 def test_the_copy_roof_is_the_best_rate_and_is_named():
@@ -98,7 +112,7 @@ def test_nonsense_is_refused(view, error, message):
 
 def test_in_the_book_a_view_brings_no_script_of_its_own(monkeypatch):
     view = explorers.shapes()
-    assert view._repr_html_().count("<script") == 1 + 5  # the data; four files and the start
+    assert view._repr_html_().count("<script") == 2 + len(alive.SCRIPTS)  # its data and the start
     monkeypatch.setenv(live.IN_THE_BOOK, "1")
     assert view._repr_html_().count("<script") == 1
     assert len(explorers.costs()._repr_html_()) < 60_000

@@ -246,12 +246,16 @@ def test_headers_are_found_through_cuda_path(compiler, monkeypatch, tmp_path):
     include.mkdir()
     major = int(nvrtc.version().split(".")[0])
     (include / "cuda_runtime_api.h").write_text(f"#define CUDART_VERSION {major * 1000}\n")
+    # Half of the C++ library beside the headers, all of it in the folder where CUDA 13 has it.
+    for whole in ("nv/target", "cccl/nv/target", "cccl/cuda/std/type_traits"):
+        (include / whole).parent.mkdir(parents=True, exist_ok=True)
+        (include / whole).write_text("")
     for name in ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     nvrtc.include_folders.cache_clear()
     try:
-        assert nvrtc.include_folders()[0] == include
+        assert nvrtc.include_folders() == (include, include / "cccl")
     finally:
         nvrtc.include_folders.cache_clear()
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import sys
 
-import fake_gpu
 import pytest
-from fake_gpu import CALL, COMPILE, GRAPH, IDLE, RATE
+from fake_gpu import CALL, COMPILE, GRAPH, IDLE, RATE, pretend
 
-from softmax_lab import gpu, launches, ledger, provenance, records, series, stopwatch
+from softmax_lab import gpu, launches, ledger, records, series
 from softmax_lab.__main__ import main
 from softmax_lab.launches import COPY, EMPTY, Plan
 
@@ -25,19 +23,6 @@ PLANS = (
     Plan(EMPTY, SHAPE, "graph", launches=8, repeats=4),
     Plan(COPY, (32, 128), "graph", pairs=3, launches=8, repeats=4),
 )
-
-
-def pretend(monkeypatch, **how) -> fake_gpu.Device:
-    device = fake_gpu.Device(**how)
-    monkeypatch.setitem(sys.modules, "cupy", device.cupy())
-    monkeypatch.setattr(gpu, "status", lambda: gpu.Status(True, name="Toy GPU"))
-    monkeypatch.setattr(gpu, "function", device.function)
-    monkeypatch.setattr(gpu, "forget", device.loaded.discard)
-    monkeypatch.setattr(stopwatch.time, "perf_counter", lambda: device.host)
-    monkeypatch.setattr(provenance, "clocks_now", lambda device: [(1000, 2000)])
-    about = {"GPU": "Toy GPU", "date": "2026-12-01 10:00 UTC"}
-    monkeypatch.setattr(provenance, "collect", lambda *each: {**about, "protocol": each[1]})
-    return device
 
 
 @pytest.fixture

@@ -189,7 +189,8 @@ def test_no_message_prints_an_array():
     ):
         with pytest.raises((ValueError, TypeError)) as raised:
             refused()
-        assert len(str(raised.value)) < 200, raised.value
+        said = str(raised.value).replace(", ".join(KERNELS), "all of them")
+        assert len(said) < 120, said
     with pytest.raises(ValueError, match=r"rows, cols; got 1: ndarray of shape \(256, 1024\)"):
         measure("naive", x)
 

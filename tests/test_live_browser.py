@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import socket
@@ -25,6 +26,10 @@ pytestmark = pytest.mark.browser
 
 STATIC = Path(__file__).resolve().parent.parent / "book" / "_static"
 FILES = ("book.css", live.STYLE, *live.SCRIPTS)
+FIRST_RESULT = 100
+"""From coming into sight to the first result, at most [ms]."""
+BUSY = 3
+"""Processes that want a core, for each there is, above which a missed time says nothing."""
 SETTLED = {"ready", "waiting", "failed", "refused"}
 HEAD = (
     '<!DOCTYPE html><html lang="en" data-theme="light"><meta charset="utf-8"><title>Bench</title>'
@@ -32,6 +37,13 @@ HEAD = (
     '<link rel="icon" href="data:,"><link rel="stylesheet" href="book.css">'
     '<link rel="stylesheet" href="live.css"><script defer src="live.js"></script>'
     '<main class="bd-content"><article class="bd-article">'
+)
+
+
+# JupyterLab listens for its keys at the document, before what is pressed hears of them.
+NOTEBOOK = (
+    "<!DOCTYPE html><script>heard = []; document.addEventListener('keydown', (event) => "
+    "heard.push(event.key), true);</script><input id=outside><div class=jp-Notebook>%s</div>"
 )
 
 
@@ -45,6 +57,7 @@ def folder(tmp_path_factory) -> Path:
         patch.setenv(live.IN_THE_BOOK, "1")
         html = live.bench("naive", row=[2, 0, 1, -1], rows=3)._repr_html_()
         cut = live.bench("naive", cut="naive-guard")._repr_html_()
+        gemv = live.bench("gemv/row_per_thread", rows=64, cols=7)._repr_html_()
     # What README.md asks a host with a strict policy to allow, and one that does not.
     wasm = "'self' 'wasm-unsafe-eval'"
     for name, scripts, workers in (
@@ -56,8 +69,11 @@ def folder(tmp_path_factory) -> Path:
         rules += "; style-src 'self' 'unsafe-inline'; font-src 'self'"
         policy = f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
         (made / f"{name}.html").write_text(HEAD.replace("<title>", f"{policy}<title>") + html)
-    (made / "lab.html").write_text(live.bench("warp", row=[1, 2, 3])._repr_html_(), "utf-8")
+    inlined = live.bench("warp", row=[1, 2, 3])._repr_html_()
+    (made / "lab.html").write_text(inlined, "utf-8")
+    (made / "notebook.html").write_text(NOTEBOOK % inlined, "utf-8")
     (made / "page.html").write_text(HEAD + html, "utf-8")
+    (made / "gemv.html").write_text(HEAD + gemv, "utf-8")
     (made / "far.html").write_text(HEAD + '<div style="height: 3000px"></div>' + html, "utf-8")
     (made / "cut.html").write_text(HEAD + cut, "utf-8")
     return made
@@ -120,8 +136,23 @@ def test_counts_in_the_page_are_the_native_ones(page):
     assert rows and set(rows) == {"yes"}
 
 
-def test_it_is_quick(page):
-    assert float(page.locator(".lab-bench").get_attribute("data-start")) < 1000  # 0.1 s when idle
+@pytest.mark.parametrize("name", ["page", "gemv"])
+def test_a_bench_in_sight_has_its_first_result_in_a_tenth_of_a_second(browser, address, name):
+    """The best of several fresh pages: a machine may be busy with other things."""
+    taken = []
+    for _ in range(30):
+        page = browser.new_page()
+        page.goto(f"{address}/{name}.html")
+        assert settle(page) == "ready"
+        until(page, "document.querySelector('.lab-bench').dataset.start")
+        taken.append(float(page.locator(".lab-bench").get_attribute("data-start")))
+        page.close()
+        if min(taken) <= FIRST_RESULT:
+            break
+    busy = os.getloadavg()[0] / os.cpu_count()
+    if min(taken) > FIRST_RESULT and busy > BUSY:
+        pytest.skip(f"{busy:.1f} processes wait for each core: best {min(taken)} ms")
+    assert min(taken) <= FIRST_RESULT, taken
 
 
 def choose(page, label: str, value: str) -> None:
@@ -257,7 +288,7 @@ def test_any_warp_of_any_block_is_stepped_through_to_its_last_step(page):
     slider = page.get_by_label("Step", exact=True)
     slider.focus()
     slider.press("End")
-    x = page.evaluate("Array.from(SoftmaxLab.last.x)")
+    x = page.evaluate("Array.from(SoftmaxLab.last.arrays[0])")
     matrix = np.array(x, np.float32).reshape(200, 80)
     trace = emulator.run("naive", matrix, trace=(1, 2)).trace
     last = trace[-1]
@@ -495,6 +526,124 @@ def test_with_its_scripts_inlined_as_in_jupyterlab(browser, address):
     assert counts(page)["shuffles"] == 12
     assert asked == [f"{address}/lab.html"]
     page.close()
+
+
+KEYS = ("ArrowDown", "ArrowRight", "Enter", "a", "d", "m", "Escape", "Delete")
+
+
+def test_keys_pressed_in_a_bench_never_reach_the_notebook_and_still_work(browser, address):
+    page = browser.new_page()
+    page.goto(f"{address}/notebook.html")
+    assert settle(page) == "ready"
+    page.locator("#outside").press("a")
+    assert page.evaluate("heard") == ["a"]
+    pad = page.get_by_role("slider", name="Score of a column")
+    for key in ("ArrowRight", "ArrowUp", "End", "m"):
+        pad.press(key)
+    assert page.get_by_label("Row", exact=True).input_value() == "1 2.5 -inf"
+    opened(page, "steps")
+    places = page.query_selector_all(".lab-bench :is(.lab-pad, select, input, button, summary)")
+    assert len(places) > 15
+    for place in places:
+        for key in KEYS:  # what one does may hide another
+            if place.is_visible():
+                place.focus()
+                page.keyboard.press(key)
+    row = page.get_by_label("Row", exact=True)
+    choose(page, "Kernel", "warp")
+    choose(page, "Scores", "typed or drawn")
+    row.fill("1 2")
+    row.press("End")
+    row.press("5")
+    row.press("Enter")
+    assert settle(page) == "ready"
+    assert page.evaluate("SoftmaxLab.last.cols") == 2 and row.input_value() == "1 25"
+    assert page.evaluate("heard") == ["a"]
+    page.keyboard.press("Control+s")  # a command with a modifier is the notebook's
+    assert page.evaluate("heard").count("s") == 1
+    page.close()
+
+
+# ---- Matrix times vector ----
+
+
+@pytest.fixture
+def product(browser, address) -> Iterator:
+    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    page.set_default_timeout(20_000)
+    faults = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(f"{address}/gemv.html")
+    settle(page)
+    yield page
+    assert faults == []
+    page.close()
+
+
+def ran(page) -> None:
+    """What the page ran gave the counts that both Python's emulator and formulas give."""
+    rows, cols, name = page.evaluate(
+        "[SoftmaxLab.last.rows, SoftmaxLab.last.cols, document.querySelector('select').value]"
+    )
+    arrays = [
+        np.array(each, np.float32)
+        for each in page.evaluate("SoftmaxLab.last.arrays.map((a) => Array.from(a))")
+    ]
+    arrays[0] = arrays[0].reshape(rows, cols)
+    known = emulator.run(name, *arrays).counts.known()
+    assert {name: counts(page)[name] for name in known} == known
+    told = page.locator("[data-part=counts] tbody tr td:nth-child(4)").all_inner_texts()
+    assert told and set(told) == {"yes"}
+    assert f"{rows} results are right" in said(page)
+
+
+def test_a_product_is_run_counted_and_judged(product):
+    page = product
+    ran(page)
+    for kernel, entries, cols in (
+        ("gemv/row_per_warp_vec4", "normal", 1024),
+        ("gemv/row_per_warp", "large ones that nearly cancel", 100),
+        ("gemv/row_per_thread", "an infinity in each row", 8),
+        ("gemv/row_per_thread", "x picks the last column", 1),
+    ):
+        choose(page, "Kernel", kernel)
+        choose(page, "Entries", entries)
+        give(page, "Columns", cols)
+        until(page, f"SoftmaxLab.last.cols === {cols}")
+        settle(page)
+        ran(page)
+    opened(page, "y")
+    assert page.locator("[data-part=y] thead").inner_text().split()[0] == "row"
+    assert page.locator("[data-part=y] tbody tr").count() == 64
+
+
+def test_a_product_of_a_typed_row_and_vector(product):
+    page = product
+    choose(page, "Entries", "typed or drawn")
+    give(page, "Row of A", "1 2 3 4")
+    give(page, "x, repeated as needed", "1 -1")
+    give(page, "Rows", 2)
+    until(page, "SoftmaxLab.last.rows === 2")
+    assert page.evaluate("Array.from(SoftmaxLab.last.y)") == [-2, -2]
+    give(page, "x, repeated as needed", "one")
+    assert settle(page) == "refused" and "“one”" in said(page)
+    choose(page, "Kernel", "warp")
+    choose(page, "Scores", "normal")
+    assert settle(page) == "ready"
+    assert not page.get_by_label("x, repeated as needed", exact=True).is_visible()
+
+
+def test_a_warp_of_a_product_is_stepped_through(product):
+    page = product
+    opened(page, "steps")
+    slider = page.get_by_label("Step", exact=True)
+    told = []
+    for _ in range(2):
+        told.append(slider.get_attribute("aria-valuetext"))
+        page.get_by_role("button", name="Next").click()
+    # Lane l reads float 7 l: some neighbours share a sector. All lanes read one float of x.
+    assert "32 lanes read 4 bytes each of A: 28 sectors move" in told[0]
+    assert "32 lanes read 4 bytes each of x: 1 sector move" in told[1]
 
 
 # ---- Firefox, over Marionette: a line of JSON each way ----

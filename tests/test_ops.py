@@ -110,6 +110,13 @@ def test_every_axis_in_slabs_of_any_size(operator, axis, monkeypatch):
         assert np.array_equal(y, whole)
 
 
+@both
+@pytest.mark.parametrize("name", ["out is x", "out overlaps x"])
+def test_an_out_that_overlaps_is_right_in_the_smallest_slabs(operator, name, monkeypatch):
+    monkeypatch.setitem(ops.SLAB, "host", 3)
+    hold(CLAUSES[name], operator, *CLAUSES[name].call())
+
+
 def test_what_goes_in_stays_as_it_was():
     x = reference.inputs("special", 12, 9)
     before = x.tobytes()

@@ -205,3 +205,39 @@ def test_hardware_counts_two_families_in_one_run():
         derived = derive(name, 64, 128)
         assert found[name, LOADS] == derived.load_requests
         assert found[name, sectors] == derived.load_sectors
+
+
+# ------------------------------------------------------------------------------ optional counters
+
+
+def test_what_the_chip_lacks_of_the_optional_counters_leaves_the_rest():
+    asked = (*counters.METRICS, *counters.OPTIONAL)
+    assert len(set(asked)) == len(asked)
+    for lost in (counters.OPTIONAL[:1], counters.OPTIONAL):
+        chip = Chip(set(asked) - set(lost), naming=False)
+        launches = profiler.asked(chip.profile)
+        assert [set(each.values) for each in launches] == 2 * [set(asked) - set(lost)]
+
+
+def test_a_profile_that_fails_with_the_optional_counters_is_made_without():
+    def profile(metrics):
+        if set(metrics) & set(counters.OPTIONAL):
+            raise ProfilerError("Failed to prepare kernel for profiling")
+        return [Launch("p", dict.fromkeys(metrics, (1, "")))]
+
+    said = []
+    (launch,) = profiler.asked(profile, said.append)
+    assert set(launch.values) == set(counters.METRICS)
+    assert counters.OPTIONAL[0] in said[0] and "Failed to prepare" in said[0]
+
+    def crash(metrics):
+        raise ProfilerError("the program crashed")
+
+    with pytest.raises(ProfilerError, match="crashed"):
+        profiler.asked(crash)
+
+
+def test_optional_counters_are_read_from_the_wide_form_too():
+    name = counters.WAITING["barrier"]
+    text = f'"ID","Kernel Name","{name}"\n"","","inst"\n"0","naive","0.25"\n'
+    assert profiler.parse(text)[0].values == {name: (0.25, "inst")}

@@ -24,6 +24,7 @@ from softmax_lab.counts import Counts
 from softmax_lab.nvrtc import Compiled
 from softmax_lab.records import Measured
 from softmax_lab.units import MISSING, number
+from softmax_lab.unrolling import Loop
 
 SHAPES = [(256, 1024), (37, 100), (1, 1), (33, 7)]
 ABOUT = {"GPU": "NVIDIA H200", "date": "2026-11-30 10:00 UTC", "driver": "580.1", "CUDA": "12.9"}
@@ -357,6 +358,24 @@ def test_resources_are_what_the_compiler_reports():
     assert "no NVRTC here" in str(runs.resources("naive", broken, ("sm_90",)))
 
 
+def test_instructions_are_counted_in_what_the_compiler_wrote():
+    text = "\n".join(["  shfl.sync.bfly.b32 %r1, %r2;", "@%p1 shfl.sync.bfly.b32 %r3, %r4;"])
+    text += "\n\tst.global.cs.f32 [%rd1], %f1;\n// st.global.f32 in a comment"
+
+    def compiled(kernel):
+        assert kernel is registry.get("naive")
+        return SimpleNamespace(ptx=text, compiler="NVRTC 1.2", arch="sm_90")
+
+    said = str(runs.instructions("naive", compiled, ("shfl", "st.global")))
+    assert "naive for sm_90 holds shfl.sync.bfly.b32 2 times and st.global.cs.f32 1 time" in said
+    assert "nothing that begins with ex2" in str(runs.instructions("naive", compiled, ("ex2",)))
+
+    def broken(kernel):
+        raise RuntimeError("no NVRTC here")
+
+    assert "no NVRTC here" in str(runs.instructions("naive", broken, ("shfl",)))
+
+
 def test_every_count_has_a_name_for_readers():
     assert set(findings.WORDS) == {*Counts.__dataclass_fields__, "flops"}
     assert len(set(findings.WORDS.values())) == len(findings.WORDS)
@@ -376,7 +395,7 @@ def test_what_an_unrolled_loop_adds_is_said_to_the_unit():
     assert "0 load requests and 0 sectors more" in str(findings.unrolled(even))
     assert "750 load requests and 657 sectors more" in str(findings.unrolled(odd))
     assert str(findings.unrolled(odd)).endswith("the difference, to the unit.")
-    assert str(findings.unrolled(odd, unroll=2)).endswith("not the difference.")
+    assert str(findings.unrolled(odd, Loop((2, 1)))).endswith("not the difference.")
 
 
 def test_a_record_without_counters_says_nothing_of_unrolling():

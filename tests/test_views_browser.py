@@ -11,7 +11,7 @@ import pytest
 from bs4 import BeautifulSoup
 from test_browser import CONTRAST, MIN_CONTRAST, served
 
-from softmax_lab import alive, cost, explorers, ledger, live, registry, runs, units
+from softmax_lab import alive, cost, explorers, ledger, live, merging_frames, registry, runs, units
 from softmax_lab.predictions import choice, number, predict
 from softmax_lab.prose import Sentence
 
@@ -43,6 +43,7 @@ def guesses() -> alive.View:
 VIEWS = {
     "costs": lambda: explorers.costs("warp", 256, 1024),
     "shapes": lambda: explorers.shapes("naive", 256, 1024),
+    "merging": lambda: merging_frames.stepper("butterfly", 12),
     "predict": guesses,
 }
 
@@ -50,6 +51,7 @@ VIEWS = {
 TITLES = {
     "costs": "Cost explorer",
     "shapes": "Recorded shapes",
+    "merging": "Stepper of the merge",
     "predict": "Predict, then look",
 }
 
@@ -376,3 +378,72 @@ def test_texts_cannot_break_out_of_the_data():
         html = predict(number("</script><b>?", {"derived": 1}, "</script>"))._repr_html_()
     assert html.count("</script>") == 1
     assert "<b>?" not in html
+
+
+# ---- The stepper of the merge ----
+
+
+def told(page) -> str:
+    return page.locator(".lab-view .lab-step-note").inner_text()
+
+
+def test_the_reader_finds_where_nan_is_born_by_keys_alone(visit):
+    page = visit("merging")
+    assert "NaN is born in lanes 12–15, 28–31" in told(page)
+    assert "exp(−∞ − (−∞))" in told(page)
+    step = page.get_by_label("Step", exact=True)
+    step.focus()
+    page.keyboard.press("Home")
+    assert "starts from the empty pair (−∞, 0)" in told(page)
+    page.keyboard.press("ArrowRight")
+    assert "Columns 0–11 enter" in told(page) and step.get_attribute("aria-valuetext") == "1 of 6"
+    page.get_by_role("button", name="Next").focus()
+    for _ in range(9):
+        page.keyboard.press("Enter")
+    assert "The row is lost." in told(page)
+    page.get_by_role("button", name="Where NaN is born").press("Enter")
+    assert "Step 2 of 6" in told(page)
+    page.get_by_label("Columns, exactly").fill("16")
+    settle(page, "the row survives")
+    assert page.get_by_role("button", name="Where NaN").get_attribute("aria-disabled") == "true"
+    page.get_by_label("−∞ at columns").fill("3")
+    settle(page, "born in step 1 of 6, in lane 3")
+    page.get_by_label("Empty pair").select_option("finite")
+    settle(page, "the row survives")
+    page.get_by_label("Empty pair").select_option("published")
+    page.get_by_label("Merge", exact=True).select_option("yes")
+    settle(page, "the row survives")
+    page.get_by_label("Tree").select_option("warps")
+    page.get_by_label("Merge", exact=True).select_option("no")
+    settle(page, "born in step 1 of 12, in thread 3")
+
+
+def test_a_column_that_is_none_is_refused_and_the_row_kept(visit):
+    page = visit("merging")
+    field = page.get_by_label("−∞ at columns")
+    field.fill("300")
+    assert field.get_attribute("aria-invalid") == "true"
+    settle(page, "Columns from 0 to 255 are needed")
+    assert "NaN is born in lanes 12–15" in told(page)
+    field.fill("0")
+    settle(page, "born in step 1 of 6, in lane 0")
+    assert page.locator(".lab-wrong:visible").count() == 0
+
+
+def test_a_tap_on_a_lane_masks_its_column_and_takes_it_back(visit):
+    page = visit("merging", viewport={"width": 390, "height": 844}, has_touch=True)
+    page.get_by_label("Empty pair").select_option("finite")
+    settle(page, "the row survives")
+    figure = page.locator(".lab-view .lab-figure svg")
+    unit = figure.bounding_box()["width"] / 720
+
+    def tap(x, y):
+        figure.tap(position={"x": x * unit, "y": y * unit})
+
+    tap(5 * 45 + 20, 186 + 30)
+    assert page.get_by_label("−∞ at columns").input_value() == "5"
+    tap(2 * 45 + 20, 186 + 30)
+    assert page.get_by_label("−∞ at columns").input_value() == "2, 5"
+    tap(5 * 45 + 20, 186 + 66 + 30)  # lane 21 has no column
+    tap(5 * 45 + 20, 186 + 30)
+    assert page.get_by_label("−∞ at columns").input_value() == "2"

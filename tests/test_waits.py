@@ -72,3 +72,63 @@ def test_the_chapters_words_on_what_was_at_work_hold(warp):
     assert all(busy[p] > 1.9 * before[p] for p in ("warps", "issue", "special", "DRAM"))
     assert all(share < 0.65 for share in busy.values())
     assert 0.4 < busy["warps"] < 0.5
+
+
+# ------------------------------------------------------------------------------ what warps wait for
+
+SEEN = {
+    "sm__warps_active.avg.pct_of_peak_sustained_active": 50,  # 32 warps of 64
+    "sm__cycles_active.avg": 1000,
+    INSTRUCTIONS: 132 * 1600,  # 32 000 clocks of warps: 20 from one instruction to the next
+    **dict.fromkeys(counters.WAITING.values(), 0.4),
+    counters.WAITING["long_scoreboard"]: 13,
+    counters.ISSUING: 40,
+    counters.L1_BUSY: 60,
+    counters.L2_BUSY: 7,
+    counters.WAVEFRONTS: 132 * 750,
+}
+
+
+def test_what_a_warp_waits_for_by_hand(warp):
+    run = replace(warp.measured, counters=SEEN)
+    table = waits.waiting([None, run, replace(run, gpu="some-gpu"), replace(run, rows=1)])
+    assert len(table.heads) == 3 and table.heads[1].startswith("`warp`, ")
+    cells = dict(row[:2] for row in table.rows)
+    assert list(cells.values()) == [
+        "20",
+        *("**65%**", *5 * ["2%"]),  # 13 and 0.4 clocks of 20
+        *("20%", "5%"),  # the rest, and one clock
+        *("40%", "60%", "0.75", "7%"),
+    ]
+    assert cells["an answer of L1, L2 or DRAM"] == "**65%**"
+    assert [words for _, words in table.groups] == [
+        "of that time it waits for",
+        "and meanwhile these are busy",
+    ]
+    starts = [table.rows[at][0] for at, _ in table.groups]
+    assert starts == ["an answer of L1, L2 or DRAM", "schedulers, issuing"]
+    assert "counters of" not in table.note and "Nov" not in table.note
+
+
+def test_what_it_waits_for_longest_stands_out(warp):
+    run = replace(warp.measured, counters=SEEN)
+    other = replace(run, counters=SEEN | {counters.WAITING["lg_throttle"]: 14})
+    marked = [
+        [row[0] for row in waits.waiting([run, other]).rows if row[column].startswith("**")]
+        for column in (1, 2)
+    ]
+    assert marked == [["an answer of L1, L2 or DRAM"], ["room in the queue of loads and stores"]]
+
+
+@pytest.mark.parametrize("name", [*counters.WAITING.values(), INSTRUCTIONS])
+def test_records_without_the_counters_say_so(warp, name):
+    less = replace(warp.measured, counters={k: v for k, v in SEEN.items() if k != name})
+    assert str(waits.waiting([less, None])) == f"What the warps waited for: {MISSING}."
+
+
+@pytest.mark.parametrize(
+    "name", [counters.ISSUING, counters.L1_BUSY, counters.L2_BUSY, counters.WAVEFRONTS]
+)
+def test_a_part_whose_counter_is_missing_is_a_gap(warp, name):
+    less = replace(warp.measured, counters={k: v for k, v in SEEN.items() if k != name})
+    assert [row[1] for row in waits.waiting([less]).rows].count(MISSING) == 1

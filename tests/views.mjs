@@ -5,12 +5,14 @@ import { runInThisContext } from "node:vm";
 globalThis.document = { addEventListener() {} };
 for (const file of process.argv.slice(2)) runInThisContext(readFileSync(file, "utf8"), file);
 
-const { formulas, bill, typed } = SoftmaxLab;
+const { formulas, bill, typed, merging } = SoftmaxLab;
 const does = {
   bill: ({ data, kernel, rows, cols, size }) => bill(data, data.kernels.find((k) => k.name === kernel), rows, cols, size),
   evaluate: ({ tree, symbols }) => formulas.evaluate(tree, (symbol) => symbols[symbol]),
   symbol: ({ symbol, threads, rows, cols }) => formulas.symbols({ threads, block: 128 }, rows, cols, 4)(symbol),
   write: ({ function: name, args }) => formulas[name](...args),
+  meet: ({ look, ...choice }) => merging.told(choice, SoftmaxLab.art(look)),
+  masked: ({ text, most }) => merging.masked(text, most),
   typed: ({ text, unit }) => typed(text, unit),
 };
 const { shared = {}, asked } = JSON.parse(readFileSync(0, "utf8"));

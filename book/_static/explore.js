@@ -3,8 +3,8 @@
  */
 (() => {
 "use strict";
-const Lab = globalThis.SoftmaxLab, { counts, symbols, evaluate, floorTime, number, scaled, times, SPACE } = Lab.formulas;
-const { kinds, el, safe, labelled, throttled, spoken, scale, table, renew, fresh } = Lab.views;
+const Lab = globalThis.SoftmaxLab, { el, labelled, fresh } = Lab, { counts, symbols, evaluate, floorTime, number, scaled, times, SPACE } = Lab.formulas;
+const { kinds, safe, throttled, spoken, scale, table, renew, picture } = Lab.views;
 if (kinds.costs) return;
 const shape = (rows, cols) => `${number(rows)}\u00a0×\u00a0${number(cols)}`, code = (text) => `<code>${safe(text)}</code>`;
 /** A count; where an expected value is in it, it says so. */
@@ -19,11 +19,6 @@ const text = (x, y, words, { anchor = "start", muted = false, turn = null } = {}
   `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" text-anchor="${anchor}" fill="currentColor"${muted ? ' class="lab-muted"' : ""}${turn === null ? "" : ` transform="rotate(${turn.toFixed(2)} ${x.toFixed(1)} ${y.toFixed(1)})"`}>${safe(words)}</text>`;
 const line = (x1, y1, x2, y2, { width = 1, stroke = LINE, dashes = "" } = {}) =>
   `<path d="M${x1.toFixed(1)} ${y1.toFixed(1)}L${x2.toFixed(1)} ${y2.toFixed(1)}" fill="none" stroke="${stroke}" stroke-width="${width}"${dashes ? ` stroke-dasharray="${dashes}"` : ""}/>`;
-function picture(height, title, words, body) {
-  const id = fresh("picture"), figure = el("div", { className: "lab-figure" });
-  figure.innerHTML = `<svg viewBox="0 0 720 ${height}" role="img" aria-labelledby="${id}-title ${id}-desc" font-family="sans-serif" font-size="16"><title id="${id}-title">${safe(title)}</title><desc id="${id}-desc">${safe(words)}</desc>${body}</svg>`;
-  return figure;
-}
 const decade = (k) => k < -3 || k > 3 ? `10${String(k).replace(/[-\d]/g, (c) => c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])}` : number(10 ** k);
 
 function roofline(points, roofs, peak, title) {
@@ -64,11 +59,13 @@ function roofline(points, roofs, peak, title) {
 /** Everything the explorer says of one choice: also what tests under Node ask for. */
 function bill(data, kernel, rows, cols, size) {
   const lookup = symbols(kernel, rows, cols, size), did = counts(kernel.executed, lookup), useful = counts(kernel.textbook, lookup);
-  const ways = [["one read and one write", evaluate(data.once, lookup)], ["what the lanes ask for", did.bytes], ["what L1 moves", did.moved]];
-  const floors = ways.map(([words, bytes]) => ({ words, bytes, intensity: bytes ? did.flops / bytes : null, times: data.roofs.map((roof) => floorTime(bytes, roof.bandwidth, did.flops, data.peak ?? Infinity)) }));
+  const moved = [evaluate(data.once, lookup), did.bytes, did.moved];
+  const floors = moved.map((bytes, i) => ({ words: data.ways[i], bytes, intensity: bytes ? did.flops / bytes : null, times: data.roofs.map((roof) => floorTime(bytes, roof.bandwidth, did.flops, data.peak ?? Infinity)) }));
   const seconds = size === data.recorded.size ? data.recorded.runs[`${kernel.name} ${rows} ${cols}`] ?? null : null;
   return { did, useful, floors, seconds };
 }
+// Columns of the table of phases: field, head, whether every family has it.
+const PHASES = [["flops", "FLOPs", true], ["exp", "exponentials"], ["compare", "comparisons"], ["bytes", "asked [B]", true], ["moved", "at L1 [B]", true]];
 kinds.costs = (data) => {
   const pick = el("select", {}, ...data.kernels.map((k) => el("option", { value: k.name }, `${k.name}: ${k.title}`)));
   pick.value = data.start.kernel;
@@ -87,7 +84,7 @@ kinds.costs = (data) => {
     const kernel = data.kernels.find((k) => k.name === pick.value), type = data.types.find((t) => t.size === Number(sizes.querySelector(":checked").value));
     const { did, useful, floors, seconds } = bill(data, kernel, rows.value, cols.value, type.size), [floor] = floors;
     const where = `${code(kernel.name)} on ${shape(rows.value, cols.value)} ${type.name}`;
-    const words = `${where}: ${tally(did.flops)} FLOPs and ${tally(did.exp)} exponentials; the lanes ask for ${scaled(did.bytes, "B")}, <strong>${number(did.intensity)} FLOP/B</strong>. No softmax of this size is faster than ${data.roofs.map((roof, i) => `<strong>${scaled(floor.times[i], "s")}</strong> (${safe(roof.label)})`).join(" or ")}, if it comes from DRAM and goes back there.`;
+    const words = `${where}: ${tally(did.flops)} FLOPs${did.exp ? ` and ${tally(did.exp)} exponentials` : ""}; the lanes ask for ${scaled(did.bytes, "B")}, <strong>${number(did.intensity)} FLOP/B</strong>. No ${safe(data.does)} of this size is faster than ${data.roofs.map((roof, i) => `<strong>${scaled(floor.times[i], "s")}</strong> (${safe(roof.label)})`).join(" or ")}, if it reads from DRAM and writes there.`;
     const run = seconds === null ? "No run is recorded for this choice." : `The recorded run took ${scaled(seconds, "s")}, ${times(seconds / floor.times.at(-1))} the least time by the ${safe(data.roofs.at(-1).label)}.`;
     const asif = kernel.dtypes.includes(type.name) ? "" : ` The kernel itself takes ${kernel.dtypes.join(" and ")}: at ${type.size} bytes this is what its formulas would say.`;
     const performance = seconds === null ? null : did.flops / seconds;
@@ -95,11 +92,11 @@ kinds.costs = (data) => {
       .map(([level, label, bytes]) => ({ level, words: label, intensity: did.flops / bytes, performance })), data.roofs, data.peak, `Roofline of ${kernel.title}`);
     const known = Object.keys(data.words).filter((field) => did[field] || useful[field]);
     const bills = table(["count", "executed", "textbook"], known.map((field) => [safe(data.words[field]), tally(did[field] ?? 0), field in useful ? tally(useful[field]) : data.unstated.includes(field) ? "–" : "0"]), { note: data.note });
-    const lookup = symbols(kernel, rows.value, cols.value, type.size), fields = ["flops", "exp", "compare", "bytes", "moved"];
+    const lookup = symbols(kernel, rows.value, cols.value, type.size), columns = PHASES.filter(([field, , always]) => always || field in data.words);
     const phases = el("details", { className: "lab-part", open, ontoggle: (event) => open = event.target.open }, el("summary", {}, "Phase by phase"),
-      table(["phase", "FLOPs", "exponentials", "comparisons", "asked [B]", "at L1 [B]"], kernel.executed.map((phase) => {
+      table(["phase", ...columns.map(([, head]) => head)], kernel.executed.map((phase) => {
         const mine = counts([phase], lookup);
-        return [safe(phase[0]), ...fields.map((field) => tally(mine[field] ?? 0))];
+        return [safe(phase[0]), ...columns.map(([field]) => tally(mine[field] ?? 0))];
       })));
     renew(place, told(`${words} ${run}${asif}`),
       table([data.floors, "bytes", "intensity [FLOP/B]", ...data.roofs.map((roof) => roof.label)], floors.map((f) => [f.words, scaled(f.bytes, "B"), number(f.intensity), ...f.times.map((t) => scaled(t, "s"))])),

@@ -21,20 +21,45 @@ function threadPerRow(rows, cols, size) {
   return Math.floor(rows / WARP) * warp(WARP) + warp(rows % WARP);
 }
 
+/** [bytes past a sector's boundary at which a row starts, rows that start so], …: rows 32 apart are alike (coalescing._phases). */
+const phasesOf = (rows, cols, size) => Array.from({ length: Math.min(rows, SECTOR) }, (_, first) => [first * cols * size % SECTOR, up(rows - first, SECTOR)]);
+/** Sectors of `length` bytes that start `phase` past a boundary and are read in requests of `step` bytes (coalescing._walk). */
+function walk(phase, length, step) {
+  const full = Math.floor(length / step), rest = length % step;
+  return full * up(phase + step, SECTOR) + (rest ? up(phase + rest, SECTOR) : 0);
+}
+const summed = (terms) => terms.reduce((sum, term) => sum + term, 0);
+
 /** Sectors of one pass when a warp walks a row (coalescing.warp_per_row_sectors). */
-function warpPerRow(rows, cols, size) {
-  const full = Math.floor(cols / WARP), tail = cols % WARP;
-  let total = 0;
-  for (let first = 0; first < Math.min(rows, SECTOR); first++) {
-    const phase = first * cols * size % SECTOR;
-    total += up(rows - first, SECTOR) * (full * up(phase + WARP * size, SECTOR) + (tail ? up(phase + tail * size, SECTOR) : 0));
-  }
-  return total;
+const warpPerRow = (rows, cols, size) => summed(phasesOf(rows, cols, size).map(([phase, alike]) => alike * walk(phase, cols * size, WARP * size)));
+
+// A warp walks a row by vectors of 16 bytes where the row starts at a multiple of them, else float by float.
+const WIDE = 16, FLOAT = 4;
+/** Sectors of such a pass (coalescing.vectors_per_row_sectors). */
+const vectorsPerRow = (rows, cols) => summed(phasesOf(rows, cols, FLOAT).map(([phase, alike]) => {
+  if (phase % WIDE) return alike * walk(phase, cols * FLOAT, WARP * FLOAT);
+  const rest = cols * FLOAT % WIDE;
+  return alike * (walk(phase, cols * FLOAT - rest, WARP * WIDE) + (rest ? 1 : 0));
+}));
+/** How many rows start at a multiple of 16 bytes (coalescing.rows_on_boundary). */
+const onBoundary = (rows, cols) => up(rows, [1, 4, 2, 4][cols % 4]);
+/** Load requests of such a pass (coalescing.vectors_per_row_requests). */
+function vectorRequests(rows, cols) {
+  const quick = onBoundary(rows, cols), vectors = Math.floor(cols * FLOAT / WIDE);
+  return quick * (up(vectors, WARP) + (cols * FLOAT % WIDE ? 1 : 0)) + (rows - quick) * up(cols, WARP);
+}
+/** Sectors of a vector that is walked anew with each row, in that row's way (coalescing.shared_vectors_sectors). */
+function sharedVectors(rows, cols) {
+  const quick = onBoundary(rows, cols), rest = cols * FLOAT % WIDE;
+  return quick * (up(cols * FLOAT - rest, SECTOR) + (rest ? 1 : 0)) + (rows - quick) * up(cols * FLOAT, SECTOR);
 }
 
 const OPERATORS = { "+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b, "%": (a, b) => a % b };
 // Each with the symbols it is given beside its arguments, as cost.FUNCTIONS has them.
-const FUNCTIONS = { ceil: [up], min: [Math.min], lg: [(a) => 31 - Math.clz32(a)], S: [threadPerRow, "E"], V: [warpPerRow, "E"] };
+const FUNCTIONS = {
+  ceil: [up], min: [Math.min], lg: [(a) => 31 - Math.clz32(a)], S: [threadPerRow, "E"], V: [warpPerRow, "E"],
+  V4: [vectorsPerRow], Q4: [vectorRequests], X4: [sharedVectors],
+};
 
 /** The number that a tree stands for; `lookup(symbol)` gives what a symbol stands for. */
 function evaluate(tree, lookup) {
@@ -89,15 +114,17 @@ function expectedDiverged(rows, cols, threads) {
   return (full && full * divergedOfWarp(together, cols, threads)) + (tail && divergedOfWarp(tail, cols, threads));
 }
 
-/** What the symbols of a kernel's formulas stand for on M × N elements of E bytes (ledger.symbols, from sizes alone). */
-function symbols(kernel, M, N, E) {
-  const found = {
-    M: () => M, N: () => N, E: () => E, W: () => WARP, B: () => kernel.block,
-    R: () => expectedUpdates(M, N, 1), R_T: () => expectedUpdates(M, N, kernel.threads), D: () => expectedDiverged(M, N, kernel.threads),
+/** What the symbols of a kernel's formulas stand for on M × N elements of E bytes (ledger.symbols). R, R_T and D are data: what
+ * `found` says they are, else what is expected of independent scores. */
+function symbols(kernel, M, N, E, found = {}) {
+  const known = {
+    M: () => M, N: () => N, E: () => E, W: () => WARP, B: () => kernel.block, P: () => kernel.block / kernel.threads,
+    R: () => found.R ?? expectedUpdates(M, N, 1), R_T: () => found.R_T ?? expectedUpdates(M, N, kernel.threads),
+    D: () => found.D ?? expectedDiverged(M, N, kernel.threads),
   };
   return (symbol) => {
-    if (!Object.hasOwn(found, symbol)) throw new RangeError(`no symbol ${symbol} in a closed form`);
-    return found[symbol]();
+    if (!Object.hasOwn(known, symbol)) throw new RangeError(`no symbol ${symbol} in a closed form`);
+    return known[symbol]();
   };
 }
 
@@ -112,6 +139,9 @@ function counts(phases, lookup) {
   const flops = total(out, ARITHMETIC), bytes = total(out, ASKED);
   return { ...out, flops, bytes, moved: SECTOR * total(out, MOVED), intensity: bytes ? flops / bytes : null };
 }
+
+/** Whether the formulas of phases hold a symbol or call a function of that name. */
+const holds = (phases, name) => JSON.stringify(phases).includes(`"${name}"`);
 
 /** Least time [s] to move `bytes` and do `flops`, the two overlapped (roofline.floor_time). */
 const floorTime = (bytes, bandwidth, flops = 0, peak = Infinity) => Math.max(bytes / bandwidth, flops / peak);
@@ -163,5 +193,5 @@ function judged(said, truth) {
   return `${times(off)} too ${said > truth ? "high" : "low"}`;
 }
 
-Lab.formulas = { evaluate, symbols, counts, floorTime, number, scaled, times, judged, SPACE, MISSING };
+Lab.formulas = { evaluate, symbols, counts, holds, floorTime, number, scaled, times, judged, SPACE, MISSING };
 })();

@@ -6,7 +6,8 @@
 "use strict";
 const Lab = globalThis.SoftmaxLab ??= {};
 if (Lab.mount) return; // JupyterLab: each bench of a notebook brings its scripts along
-const FILES = ["live_core.js", "kernels.wasm.js", "live_art.js", "live_inputs.js", "live_steps.js", "live_bench.js"];
+const FILES = ["live_core.js", "kernels.wasm.js", "page.js", "formulas.js", "live_art.js", "live_inputs.js", "live_steps.js", "live_bench.js"];
+const known = () => ({ "page.js": Lab.el, "formulas.js": Lab.formulas }); // what a page with views has by itself
 const here = document.currentScript?.src ?? "";
 
 let arrived = null, loaded = null;
@@ -19,7 +20,7 @@ const fetched = (name) => new Promise((resolve, reject) => {
   document.head.append(script);
 });
 Lab.load = () => loaded ??= (async () => {
-  const scripts = here ? Promise.all(FILES.map(fetched)) : null, compiled = packed.then((text) => Lab.unpack(text));
+  const scripts = here ? Promise.all(FILES.filter((name) => !known()[name]).map(fetched)) : null, compiled = packed.then((text) => Lab.unpack(text));
   compiled.catch(() => {}); // said below, not as an unhandled rejection while a script is still on its way
   await scripts;
   const unpacked = await compiled;

@@ -63,15 +63,15 @@ Lab.art = (look) => {
     const head = [0.4, -0.4].map((turn) => `${(x1 - 8 * Math.cos(angle + turn)).toFixed(1)} ${(y1 - 8 * Math.sin(angle + turn)).toFixed(1)}L${x1} ${y1}`).join("M");
     return `M${x0} ${y0}L${x1} ${y1}M${head}`;
   }
-  /** Who reads whom: from lane sources[l] at `top` to lane l at `bottom`; reads of a `strong` lane are bold. */
-  function wires(sources, top, bottom, strong) {
-    const paths = { faint: "", self: "", strong: "" };
+  /** Who reads whom: from lane sources[l] at `top` to lane l at `bottom`; reads of a `strong` lane are bold, of a `lost` one broken. */
+  function wires(sources, top, bottom, strong, lost = new Set()) {
+    const paths = { faint: "", self: "", strong: "", lost: "" };
     sources.forEach((source, lane) => {
       if (source === null) return;
-      const kind = source === lane ? "self" : strong.has(lane) ? "strong" : "faint", ends = [centre(source), top, centre(lane), bottom];
+      const kind = lost.has(lane) ? "lost" : source === lane ? "self" : strong.has(lane) ? "strong" : "faint", ends = [centre(source), top, centre(lane), bottom];
       paths[kind] += kind === "self" ? `M${ends[0]} ${top}L${ends[2]} ${bottom}` : arrow(...ends);
     });
-    const looks = { faint: `stroke="${look.line}" stroke-width="1.5"`, self: `stroke="${look.line}" stroke-width="1.5" stroke-dasharray="2 4"`, strong: `stroke="${look.live}" stroke-width="2"` };
+    const looks = { faint: `stroke="${look.line}" stroke-width="1.5"`, self: `stroke="${look.line}" stroke-width="1.5" stroke-dasharray="2 4"`, strong: `stroke="${look.live}" stroke-width="2"`, lost: `stroke="${look.lost}" stroke-width="2" stroke-dasharray="6 4"` };
     return Object.keys(looks).filter((kind) => paths[kind]).map((kind) => `<path d="${paths[kind]}" fill="none" ${looks[kind]}/>`).join("");
   }
   /** All lanes as two rows of cells: the lane's number, then each of its lines. */
@@ -94,7 +94,6 @@ Lab.art = (look) => {
 
   const active = (step) => LANES.filter((lane) => step.mask >>> lane & 1);
   const isAccess = (step) => ["load", "store", "atomic"].includes(step.op);
-  const digits = (n) => n.toLocaleString("en-US").replace(/,/g, "\u202f");
   /** Who touches what: [sector, [[lane, float in the sector], …]], …, in memory order. */
   function touched(step) {
     const found = new Map();
@@ -126,7 +125,7 @@ Lab.art = (look) => {
       art += label(8, y, `sectors of ${step.array}, at their byte: used floats solid, others hatched`);
       touched(step).forEach(([sector, users], slot) => {
         const x = 8 + slot % 4 * look.box, top = y + 24 + Math.floor(slot / 4) * look.row;
-        art += sectorBox(x, top + 5, new Set(users.map(([, place]) => place))) + text(x, top, `${digits(sector * SECTOR)}: ${laneList(new Set(users.map(([lane]) => lane)))}`, { size: 15 });
+        art += sectorBox(x, top + 5, new Set(users.map(([, place]) => place))) + text(x, top, `${Lab.grouped(sector * SECTOR)}: ${laneList(new Set(users.map(([lane]) => lane)))}`, { size: 15 });
       });
       y += 24 + Math.ceil(touched(step).length / 4) * look.row + 10;
     }

@@ -1,15 +1,15 @@
-/* The live bench: choose a kernel and its scores, take a line away, run, and see what it did. */
+/* The live bench: choose a kernel and its input, take a line away, run, and see what it did. */
 (() => {
 "use strict";
 const Lab = globalThis.SoftmaxLab ??= {};
 if (Lab.bench) return;
-const { el, labelled } = Lab, { safe, brief } = Lab.art;
+const { el, labelled } = Lab, { safe, brief } = Lab.art, { symbols, counts: derived, holds } = Lab.formulas;
 
 // Elements that run in the page itself, and in the background at most; seconds of a run in the background.
 const limits = Lab.limits = { here: 2 ** 14, most: 2 ** 20, seconds: 20 };
 const WINDOW = 256; // steps of a warp that are kept at once
 const NOTHING = "nothing: it works all the same", WRONG = "wrong numbers", TYPED = "typed or drawn";
-const count = (n) => n === undefined || Number.isNaN(n) ? "–" : Number.isInteger(n) ? n.toLocaleString("en-US").replace(/,/g, "\u202f") : n.toFixed(2);
+const count = (n) => n === undefined || Number.isNaN(n) ? "–" : Number.isInteger(n) ? Lab.grouped(n) : n.toFixed(2);
 
 // ---- running: small launches at once, larger ones in a worker made from the driver's own text, so from file:// too ----
 function runner(unpacked) {
@@ -77,29 +77,39 @@ function closedForm(kernel, field) {
   return [...times].map(([text, n]) => (n > 1 ? `${n}·${text}` : text)).join(" + ");
 }
 
+// What formulas call, and what their symbols stand for.
+const CALLS = {
+  S: "sectors of one pass, a thread to a row", V: "sectors of one pass, a warp to a row", V4: "sectors of one pass, a warp to a row that reads four floats a lane where a row starts at 16 bytes",
+  Q4: "its requests", X4: "its sectors of the vector",
+};
+const SYMBOLS = {
+  M: "rows", N: "columns", B: "threads of a block", P: "rows of a block", W: "lanes of a warp", E: "bytes of an element",
+  R: "rises of the running maximum", R_T: "rises, over all threads", D: "warp steps in which lanes disagree",
+};
+
 Lab.bench = async (host, { unpacked, info, art }) => {
   const given = host.dataset, { start, stop } = runner(unpacked);
   const kernel = el("select"), gone = el("select"), scores = el("select"), block = el("select");
-  const row = el("input", { type: "text", spellcheck: false, autocomplete: "off" });
+  const text = () => el("input", { type: "text", spellcheck: false, autocomplete: "off" }), row = text(), vector = text();
   const rows = el("input", { type: "number", min: 1, step: 1 }), cols = el("input", { type: "number", min: 1, step: 1 });
   const options = (select, entries) => select.replaceChildren(...entries.map(([value, text]) => el("option", { value }, text)));
   const twins = info.planted.filter((d) => !d.fault), faulty = info.planted.filter((d) => d.fault);
   const shown = twins.filter((d) => info.cuts.some((c) => c.kernel === d.name));
   const group = (label, entries) => el("optgroup", { label }, ...entries.map(([value, text, disabled]) => el("option", { value, disabled: !!disabled }, text)));
-  kernel.append(...info.kernels.map((k) => el("option", { value: k.name }, `${k.name}: ${k.title}`)),
+  kernel.append(...Object.keys(info.families).map((name) => group(Lab.given[name].title, info.kernels.filter((k) => k.family === name).map((k) => [k.name, `${k.name}: ${k.title}`]))),
     ...(info.absent.length ? [group("Not in the page", info.absent.map((k) => [k.name, `${k.name}: ${k.why}`, true]))] : []),
     group("With barriers, to break", shown.map((d) => [d.name, d.title])), group("With a planted defect, to find", faulty.map((d) => [d.name, d.title])));
-  options(scores, [TYPED, ...Lab.scores.names].map((name) => [name, name]));
   kernel.value = given.kernel;
-  scores.value = given.row ? TYPED : given.scores ?? "normal";
-  [row.value, rows.value, cols.value] = [given.row ?? "2 0 1 -1", given.rows ?? 1, given.cols ?? 8];
+  [row.value, vector.value, rows.value, cols.value] = [given.row ?? "2 0 1 -1", "1", given.rows ?? 1, given.cols ?? 8];
 
   const kernelOf = () => info.kernels.find((k) => k.name === kernel.value), plantedOf = () => info.planted.find((d) => d.name === kernel.value);
+  const familyOf = () => kernelOf() && { name: kernelOf().family, ...info.families[kernelOf().family] };
   const cutOf = () => info.cuts.find((c) => c.name === gone.value && c.kernel === kernel.value);
   const fileOf = () => kernelOf()?.file ?? info.plantedFile, rangeOf = () => plantedOf() ? [plantedOf().first, plantedOf().last] : null;
   const fields = { kernel: labelled("Kernel", kernel), gone: labelled("Line taken away", gone), scores: labelled("Scores", scores), rows: labelled("Rows", rows),
-    cols: labelled("Columns", cols), block: labelled("Threads of a block", block), row: labelled("Row", row) };
+    cols: labelled("Columns", cols), block: labelled("Threads of a block", block), row: labelled("Row", row), vector: labelled("x", vector) };
   fields.row.classList.add("lab-wide-field");
+  const call = (field, name) => fields[field].querySelector("label").textContent = name;
   const go = el("button", { type: "submit", className: "lab-run" }, "Run"), halt = el("button", { type: "button", hidden: true }, "Stop"), whole = el("button", { type: "button", hidden: true }, "Put the line back");
   const guess = el("fieldset", { hidden: true }), listing = Lab.listing(info.texts), status = el("div", { className: "lab-said" }), detail = el("div"), kept = {};
   listing.host.classList.add("lab-broken");
@@ -117,12 +127,20 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     return [NOTHING, WRONG, ...(expected === WRONG || !expected ? others : [expected, ...others]).slice(0, 3).sort()];
   }
   function offer() { // what can be chosen depends on the kernel
-    const k = kernelOf(), before = [gone.value, block.value];
+    const k = kernelOf(), family = familyOf(), before = [gone.value, block.value, scores.value];
     options(gone, [["", "none"], ...info.cuts.filter((c) => c.kernel === kernel.value).map((c) => [c.name, c.title])]);
     options(block, !k ? [["", "as planted"]] : k.threads === 1 ? [32, 64, 128, 256, 512, 1024].map((n) => [n, n]) : [[k.block, k.block]]);
+    if (k) {
+      const words = Lab.given[family.name];
+      options(scores, [TYPED, ...Object.keys(words.named)].map((name) => [name, name]));
+      call("scores", words.kind);
+      call("row", words.row);
+      call("vector", `${family.inputs.slice(1).join(", ")}, repeated as needed`);
+    }
     const has = (select, value) => [...select.options].some((o) => o.value === value);
     gone.value = has(gone, before[0]) ? before[0] : "";
     block.value = has(block, before[1]) && before[1] ? before[1] : k?.block ?? "";
+    if (k) scores.value = has(scores, before[2]) && before[2] ? before[2] : "normal";
     block.disabled = block.options.length < 2;
     block.title = block.disabled && k ? "This kernel has one block size" : "";
   }
@@ -130,8 +148,9 @@ Lab.bench = async (host, { unpacked, info, art }) => {
   function arrange() {
     const k = kernelOf(), d = plantedOf(), cut = cutOf(), broken = cut ?? (d?.fault ? d : null);
     fields.gone.hidden = gone.options.length < 2;
-    for (const name of ["scores", "rows", "cols", "block", "row"]) fields[name].hidden = !k;
+    for (const name of ["scores", "rows", "cols", "block", "row", "vector"]) fields[name].hidden = !k;
     if (scores.value !== TYPED) fields.row.hidden = true;
+    if (scores.value !== TYPED || familyOf()?.inputs.length === 1) fields.vector.hidden = true;
     if (scores.value === TYPED) fields.cols.hidden = true;
     pad.host.hidden = !k;
     guess.hidden = !broken;
@@ -147,7 +166,8 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     }
     asked = question;
   }
-  function matrix() {
+  /** [input arrays, rows, columns], as the reader has chosen them. */
+  function inputs() {
     const sized = (input, what) => {
       const n = Number(input.value);
       if (!Number.isInteger(n) || n < 1) throw new RangeError(`${what} must be a whole number from 1 up`);
@@ -155,11 +175,9 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     };
     const m = sized(rows, "rows"), one = scores.value === TYPED ? Lab.typed(row.value) : null, n = one ? one.length : sized(cols, "columns");
     if (m * n > limits.most) throw new RangeError(`${count(m * n)} elements are too many for a page, which takes ${count(limits.most)} at most; with the Python package, softmax_lab.count() has no such limit`);
-    if (!one) return [Lab.scores(scores.value, m, n), m, n];
+    if (!one) return [Lab.made(kernelOf().family, scores.value, m, n), m, n];
     cols.value = n; // where the reader goes on from, if a distribution is chosen next
-    const x = new Float32Array(m * n);
-    for (let r = 0; r < m; r++) x.set(one, r * n);
-    return [x, m, n];
+    return [Lab.fromRow(familyOf(), one, Lab.typed(vector.value), m), m, n];
   }
 
   let turn = 0;
@@ -171,7 +189,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
       const full = { block: 0, warp: 0, first: 0, steps: WINDOW, order: 2 ** 17 };
       let did, again, size = 1;
       if (k) {
-        const [x, m, n] = matrix(), which = { ...k, index: cut?.index ?? k.index }, threads = Number(block.value), inBlock = Math.min(m, threads / k.threads) * n;
+        const [arrays, m, n] = inputs(), which = { ...k, index: cut?.index ?? k.index }, threads = Number(block.value), inBlock = Math.min(m, threads / k.threads) * n;
         size = m * Math.max(n, k.threads); // lanes without a column take their time too
         if (size > limits.here) {
           const began = performance.now(), tick = () => status.replaceChildren(el("p", { className: "lab-note" }, `Running in the background: ${count(m * n)} elements, ${Math.round((performance.now() - began) / 1000)} s …`));
@@ -179,8 +197,8 @@ Lab.bench = async (host, { unpacked, info, art }) => {
           ticking = setInterval(tick, 1000);
           halt.hidden = false;
         }
-        did = await start("run", size, which, x, m, n, { block: threads, trace: { ...full, order: size > limits.here ? 2 ** 22 : full.order } });
-        again = (b, warp, first) => start("run", inBlock, which, x, m, n,
+        did = await start("run", size, which, arrays, m, n, { block: threads, trace: { ...full, order: size > limits.here ? 2 ** 22 : full.order } });
+        again = (b, warp, first) => start("run", inBlock, which, arrays, m, n,
           { block: threads, judged: false, sanitize: false, blocks: [b, b + 1], trace: { block: b, warp, first, steps: 2 * WINDOW, order: inBlock > limits.here ? 2 ** 22 : full.order } });
       } else {
         const which = { ...d, index: cut?.index ?? d.index };
@@ -208,10 +226,11 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     const happened = did.faults[0]?.kind ?? (k && (!right || unwritten) ? WRONG : NOTHING), chosen = guess.querySelector("input:checked")?.value;
     if (cut) said.push(`Without line ${cut.line} of ${cut.file}${cut.instead ? ` (now “${cut.instead}”)` : ""}: ${happened}.`);
     if (!guess.hidden && chosen) said.push(chosen === happened || did.faults.some((f) => f.kind === chosen) ? `You said so: ${chosen}.` : `You said: ${chosen}. It is: ${happened}.`);
+    const each = familyOf()?.extents.y.includes("cols"), wide = each ? did.cols : 1; // results of a row
     if (k) {
-      const v = did.verdict, [r, c] = [Math.floor(v.at / did.cols), v.at % did.cols];
-      said.push(right ? `${count(did.rows * did.cols)} results are right; the largest error is ${v.worst.toFixed(2)} of what rounding may cost.`
-        : `Wrong: y[${r}, ${c}] is ${Number(v.got.toPrecision(6))} and must be ${Number(v.want[v.at].toPrecision(6))}.`);
+      const v = did.verdict, spot = each ? `${Math.floor(v.at / wide)}, ${v.at % wide}` : v.at;
+      said.push(right ? `${count(did.y.length)} ${did.y.length === 1 ? "result is" : "results are"} right; the largest error is ${v.worst.toFixed(2)} of what rounding may cost.`
+        : `Wrong: y[${spot}] is ${Number(v.got.toPrecision(6))} and must be ${Number(v.want[v.at].toPrecision(6))}.`);
     }
     if (unwritten) said.push(`${count(unwritten)} elements were never written.`);
     if (!cut && !did.faults.length) said.push("No fault: every access in bounds, no race.");
@@ -219,7 +238,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     const place = (f) => el("li", {}, f.text, el("br"), el("code", {}, (info.texts[f.file] ?? "").split("\n")[f.line - 1]?.trim() ?? ""));
     status.replaceChildren(el("p", { className: "lab-note" }, said.join(" ")), ...(did.faults.length ? [el("ul", { className: "lab-faults" }, ...did.faults.map(place))] : []));
     if (did.faults.length && !listing.host.hidden) listing.show(did.faults[0].file, did.faults[0].line, cut ?? null, rangeOf());
-    if (k) pad.show(did.x.subarray(0, did.cols), did.y.subarray(0, did.cols), did.verdict.want.subarray(0, did.cols), did.cols <= Lab.plot.most && did.rows * did.cols <= limits.here);
+    if (k) pad.show(familyOf(), did.arrays[0].subarray(0, did.cols), ...[did.y, did.verdict.want].map((y) => each ? y.subarray(0, did.cols) : y), did.cols <= Lab.plot.most && did.rows * did.cols <= limits.here);
 
     const open = new Map([...detail.querySelectorAll("details")].map((part) => [part.dataset.part, part.open]));
     const part = (name, title, first, make) => { // what a closed part holds is made when it is opened
@@ -232,7 +251,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     const warps = Math.ceil((k ? did.block : d.block) / 32), blocks = k ? did.grid : d.grid;
     detail.replaceChildren(
       part("counts", k ? "Counts, beside the closed forms for this input" : "Counts", true, () => counts(did, k, cut)),
-      ...(k ? [part("y", "Results, beside the exact answer", false, () => results(did))] : []),
+      ...(k ? [part("y", "Results, beside the exact answer", false, () => results(did, k, each))] : []),
       part("lines", "Line by line: sectors of a request, warps that split", false, () => perLine(did)),
       part("steps", "Step through a warp", host.dataset.open === "steps", () => Lab.stepper(did, { art, info, file: fileOf(), range: rangeOf(), gone: cut ?? null, blocks, warps, retrace: again, kept })));
   }
@@ -245,28 +264,31 @@ Lab.bench = async (host, { unpacked, info, art }) => {
       body.map(([first, ...rest]) => `<tr><th scope="row">${first}</th>${rest.map((c, i) => `<td${num(i + 1)}>${c}</td>`).join("")}</tr>`).join("")}</tbody></table>`;
     return box;
   };
-  function results(did) {
-    const { error, want, worst, at } = did.verdict, pick = el("input", { type: "number", min: 0, max: did.rows - 1, step: 1, value: worst > 1 ? Math.floor(at / did.cols) : 0 }), hold = el("div");
+  function results(did, k, each) {
+    const { error, want, worst, at } = did.verdict, pick = el("input", { type: "number", min: 0, max: did.rows - 1, step: 1, value: each && worst > 1 ? Math.floor(at / did.cols) : 0 }), hold = el("div");
+    const off = (i) => Number.isNaN(want[i]) && !error[i] ? "–" : Number.isFinite(error[i]) && error[i] < 1e4 ? error[i].toFixed(2) : "far more";
+    const line = (i) => [did.y[i].toPrecision(7), want[i].toPrecision(10), off(i)], most = Math.min(each ? did.cols : did.rows, 64);
+    const heads = ["y", "exact", "error, of what is allowed"], first = did.arrays[0];
     const fill = () => {
       const r = Math.min(Math.max(Math.trunc(Number(pick.value)) || 0, 0), did.rows - 1), from = r * did.cols;
-      hold.replaceChildren(table(["column", "x", "y", "exact", "error, of what is allowed"], Array.from({ length: Math.min(did.cols, 64) }, (_, i) => [i, brief(did.x[from + i]), did.y[from + i].toPrecision(7), want[from + i].toPrecision(10),
-        Number.isNaN(want[from + i]) && !error[from + i] ? "–" : Number.isFinite(error[from + i]) && error[from + i] < 1e4 ? error[from + i].toFixed(2) : "far more"])));
+      const body = Array.from({ length: most }, (_, i) => each ? [i, brief(first[from + i]), ...line(from + i)] : [i, ...line(i)]);
+      hold.replaceChildren(table(each ? ["column", "x", ...heads] : ["row", ...heads], body));
     };
     pick.onchange = fill;
     fill();
-    const field = labelled(`Row (0–${did.rows - 1})`, pick);
-    field.hidden = did.rows === 1;
-    return el("div", {}, field, el("p", { className: "lab-hint" }, `Allowed is what float32 must lose: ${info.roundings.operation} roundings, as many more as x lies below the maximum, and ${info.roundings.sum}·√N for the sum (N of a thread where that is more). 1 is the limit.${did.cols > 64 ? " The first 64 columns." : ""}`), hold);
+    const field = labelled(`Row (0–${did.rows - 1})`, pick), cut = (each ? did.cols : did.rows) > most;
+    field.hidden = !each || did.rows === 1;
+    return el("div", {}, field, el("p", { className: "lab-hint" }, `Allowed is ${Lab.given[k.family].allowed(info.roundings)}. 1 is the limit.${cut ? ` The first ${most} ${each ? "columns" : "rows"}.` : ""}`), hold);
   }
   function counts(did, k, cut) {
-    const body = Object.entries(info.words).filter(([field]) => did.counters[field] || did.derived?.[field]).map(([field, name]) => {
-      const said = did.derived?.[field] ?? 0, same = did.counters[field] === said;
+    const lookup = k && symbols({ ...k, block: did.block }, did.rows, did.cols, 4, did.data), form = k && derived(k.phases, lookup);
+    const body = Object.entries(info.words).filter(([field]) => did.counters[field] || form?.[field]).map(([field, name]) => {
+      const said = form?.[field] ?? 0, same = did.counters[field] === said;
       return [safe(name), count(did.counters[field]), ...(k ? [count(said), same ? "yes" : '<strong class="lab-off">no</strong>', `<span class="lab-formula">${safe(closedForm(k, field)) || "0"}</span>`] : [])];
     });
     if (!k) return table(["count", "counted"], body);
-    const used = JSON.stringify(k.phases), symbols = Object.entries(Lab.symbolsOf(k, did.x, did.rows, did.cols, did.block)).filter(([name]) => used.includes(`"${name}"`));
-    const meaning = { M: "rows", N: "columns", B: "threads of a block", W: "lanes of a warp", E: "bytes of an element", R: "rises of the running maximum", R_T: "rises, over all threads", D: "warp steps in which lanes disagree" };
-    const note = `${cut ? "The closed forms are those of the whole kernel. " : ""}On this input ${symbols.map(([name, value]) => `${name} = ${count(value)} (${meaning[name]})`).join(", ")}. ${/"[SV]"/.test(used) ? ` ${/"S"/.test(used) ? "S" : "V"}(M, N) are the sectors of one pass, a ${/"S"/.test(used) ? "thread" : "warp"} to a row.` : ""}`;
+    const held = (names) => Object.entries(names).filter(([name]) => holds(k.phases, name)), called = held(CALLS);
+    const note = `${cut ? "The closed forms are those of the whole kernel. " : ""}On this input ${held(SYMBOLS).map(([name, meaning]) => `${name} = ${count(lookup(name))} (${meaning})`).join(", ")}.${called.length ? ` Of (M, N), ${called.map(([name, meaning]) => `${name}: ${meaning}`).join("; ")}.` : ""}`;
     return el("div", {}, table(["count", "counted", "derived", "same", "closed form"], body), el("p", { className: "lab-hint" }, note));
   }
   function perLine(did) {
@@ -286,8 +308,8 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     detail.replaceChildren();
     if (!kernelOf()) return;
     try {
-      const [x, , n] = matrix();
-      pad.show(x.subarray(0, n), null, null, n <= Lab.plot.most);
+      const [[first], , n] = inputs();
+      pad.show(familyOf(), first.subarray(0, n), null, null, n <= Lab.plot.most);
     } catch { /* said when it is run */ }
   };
   const changed = () => (arrange(), guess.hidden ? run() : clear()); // who has to predict runs it by hand
@@ -303,8 +325,9 @@ Lab.bench = async (host, { unpacked, info, art }) => {
   kernel.onchange = () => (offer(), changed());
   gone.onchange = () => (prepare(), changed());
   for (const input of [scores, rows, cols, block]) input.onchange = changed;
-  row.oninput = changed;
+  row.oninput = vector.oninput = changed;
   offer();
+  if (given.row) scores.value = TYPED;
   if (given.cut) gone.value = given.cut;
   arrange();
   const still = [...host.childNodes];

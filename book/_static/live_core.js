@@ -1,8 +1,9 @@
 /* The kernels in the page: a driver for the WebAssembly module, without a page.
  *
  * It unpacks the module, launches kernels, reads the records that the emulator's headers lay out (the same ones that
- * softmax_lab/emulator/report.py and trace.py read), evaluates closed forms and judges results as reference.py does. It is
- * one function, so that a worker can be made from its text; Node tests it.
+ * softmax_lab/emulator/report.py and trace.py read), finds what closed forms need of the data, and judges results as a
+ * family's checker does in Python. Formulas are evaluated elsewhere (formulas.js). It is one function, so that a worker can
+ * be made from its text; Node tests it.
  */
 (() => {
 "use strict";
@@ -22,6 +23,7 @@ function core() {
     return { info, module: await WebAssembly.compile(bytes.subarray(4 + size)) };
   }
 
+  const triple = (sizes) => [].concat(sizes, 1, 1).slice(0, 3);
   /** A machine for the kernels of an unpacked module: `launch` runs one and says what it did. */
   function machine({ info, module }) {
     let exports = null, text = "";
@@ -47,10 +49,11 @@ function core() {
       return file < 0 ? ["?", 0] : [info.files[file], line];
     };
 
-    /** `args` are Float32Arrays (inputs), {out: elements} and integers, in the kernel's order. `trace` is {block, warp, first,
-     * steps, order}: of that warp's steps, `steps` from number `first` on are kept, and the kinds of the first `order`.
-     * `blocks` runs only those from the first up to the last. */
-    function launch(kernel, grid, block, args, { shared = 0, group = 1, sanitize = true, trace = null, blocks = [0, Number.MAX_SAFE_INTEGER] } = {}) {
+    /** How it is launched: `grid` blocks of `threads`, each one to three sizes, `shared` bytes of dynamic shared memory a
+     * block; `group` blocks are alive together. `args` are Float32Arrays (inputs), {out: elements} and integers, in the kernel's
+     * order. `trace` is {block, warp, first, steps, order}: of that warp's steps, `steps` from number `first` on are kept, and
+     * the kinds of the first `order`. `blocks` runs only those from the first up to the last. */
+    function launch(kernel, { grid, threads, shared = 0, group = 1 }, args, { sanitize = true, trace = null, blocks = [0, Number.MAX_SAFE_INTEGER] } = {}) {
       if (!exports) fresh();
       text = "";
       let at = PAGE * Math.ceil(8 * (HEAD + 5 * MOST_ARGUMENTS) / PAGE);
@@ -64,7 +67,7 @@ function core() {
       const room = exports.emu_page_room(at);
       const words = new BigInt64Array(exports.memory.buffer, room, HEAD + 5 * MOST_ARGUMENTS);
       const { block: of = -1, warp = 0, first = 0, steps = 0, order = 0 } = trace ?? {};
-      const big = [...grid, ...block, shared, group, 1, sanitize ? 1 : 0, of, warp, first, steps, order, ...blocks, records.length, ...records.flat()];
+      const big = [...triple(grid), ...triple(threads), shared, group, 1, sanitize ? 1 : 0, of, warp, first, steps, order, ...blocks, records.length, ...records.flat()];
       words.set([INPUT_MAGIC, 0n, 0n, BigInt(kernel), ...big.map(BigInt)]);
       for (const { at: here, bytes, data } of arrays) {
         if (data) new Float32Array(exports.memory.buffer, room + here, bytes / 4).set(data);
@@ -200,37 +203,8 @@ function core() {
     return "";
   }
 
-  // ---- closed forms: formulas arrive as trees, ["*", "M", "N"], so that no text has to be evaluated ----
-  const SECTOR = 32, WARP = 32, up = (a, b) => Math.ceil(a / b);
-  const FUNCTIONS = {
-    "+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b, "%": (a, b) => a % b,
-    ceil: up, min: Math.min, lg: (a) => 31 - Math.clz32(a),
-    S(rows, cols) {
-      const pitch = 4 * cols;
-      if (pitch >= SECTOR) return rows * cols;
-      const warp = (lanes) => {
-        let n = 0;
-        for (let i = 0; lanes && i < cols; i++) n += Math.floor(((lanes - 1) * pitch + 4 * i) / SECTOR) - Math.floor(4 * i / SECTOR) + 1;
-        return n;
-      };
-      return Math.floor(rows / WARP) * warp(WARP) + warp(rows % WARP);
-    },
-    V(rows, cols) {
-      const full = Math.floor(cols / WARP), tail = cols % WARP;
-      let total = 0;
-      for (let first = 0; first < Math.min(rows, SECTOR); first++) {
-        const phase = first * cols * 4 % SECTOR;
-        total += up(rows - first, SECTOR) * (full * up(phase + 4 * WARP, SECTOR) + (tail ? up(phase + 4 * tail, SECTOR) : 0));
-      }
-      return total;
-    },
-  };
-  function evaluate(tree, symbols) {
-    if (typeof tree === "number") return tree;
-    if (typeof tree === "string") return symbols[tree];
-    const [name, ...rest] = tree;
-    return FUNCTIONS[name] ? FUNCTIONS[name](...rest.map((each) => evaluate(each, symbols))) : NaN;
-  }
+  // ---- what closed forms need of the data ----
+  const WARP = 32, up = (a, b) => Math.ceil(a / b);
   /** R (rises of a running maximum) and D (warp steps whose lanes disagree on a rise) of a matrix. */
   function rises(x, rows, cols, threads) {
     const steps = up(cols, threads), seen = new Map();
@@ -246,62 +220,86 @@ function core() {
     for (const both of seen.values()) split += both === 3;
     return { count, split };
   }
-  /** What the symbols of the formulas stand for on this matrix. */
-  function symbolsOf(kernel, x, rows, cols, block) {
-    const one = rises(x, rows, cols, 1), mine = kernel.threads === 1 ? one : rises(x, rows, cols, kernel.threads);
-    return { M: rows, N: cols, B: block, W: WARP, E: 4, R: one.count, R_T: mine.count, D: mine.split };
-  }
-  /** Every count of a kernel in closed form on this matrix: field → number. */
-  function derive(kernel, x, rows, cols, block) {
-    const symbols = symbolsOf(kernel, x, rows, cols, block), out = {};
-    for (const [, formulas] of kernel.phases)
-      for (const field in formulas) out[field] = (out[field] ?? 0) + evaluate(formulas[field], symbols);
-    return out;
+  /** R, R_T and D on this matrix, where the kernel's formulas hold them. */
+  function fromData({ data, threads }, x, rows, cols) {
+    const found = {};
+    if (data.includes("R")) found.R = rises(x, rows, cols, 1).count;
+    if (data.includes("R_T") || data.includes("D")) ({ count: found.R_T, split: found.D } = rises(x, rows, cols, threads));
+    return found;
   }
 
-  // ---- softmax in double precision, and how far from it a float32 result may be (reference.py: compare) ----
-  function softmax(x, rows, cols) {
-    const y = new Float64Array(rows * cols);
-    for (let r = 0; r < rows; r++) {
-      let top = -Infinity, sum = 0;
-      const row = x.subarray(r * cols, (r + 1) * cols);
-      for (const v of row) top = Number.isNaN(v) || Number.isNaN(top) ? NaN : Math.max(top, v);
-      row.forEach((v, i) => sum += y[r * cols + i] = Math.exp(v - top));
-      for (let i = 0; i < cols; i++) y[r * cols + i] /= sum;
-    }
+  // ---- the exact answer, in double precision, and how far from it a float32 result may be: what a family's `oracle` and
+  // `compare` say in Python. A new family needs its entry here and one in live_inputs.js. `arrays` are its inputs in order,
+  // `summing` the roundings that the sum of a row is allowed. ----
+  const FAMILIES = {
+    softmax: {
+      exact([x], rows, cols) {
+        const y = new Float64Array(rows * cols);
+        for (let r = 0; r < rows; r++) {
+          let top = -Infinity, sum = 0;
+          const row = x.subarray(r * cols, (r + 1) * cols);
+          for (const v of row) top = Number.isNaN(v) || Number.isNaN(top) ? NaN : Math.max(top, v);
+          row.forEach((v, i) => sum += y[r * cols + i] = Math.exp(v - top));
+          for (let i = 0; i < cols; i++) y[r * cols + i] /= sum;
+        }
+        return y;
+      },
+      allowed([x], want, rows, cols, { unit, operation, least }, summing) {
+        const most = new Float64Array(rows * cols);
+        for (let r = 0; r < rows; r++) {
+          let top = -Infinity;
+          for (let i = r * cols; i < (r + 1) * cols; i++) top = Math.max(top, x[i]);
+          for (let i = r * cols; i < (r + 1) * cols; i++) {
+            const depth = Math.abs(x[i] - top);
+            most[i] = want[i] * unit * (operation + (Number.isFinite(depth) ? depth : 0) + summing) + least;
+          }
+        }
+        return most;
+      },
+    },
+    gemv: {
+      exact: ([A, x], rows, cols) => product(A, x, rows, cols, (v) => v),
+      allowed: ([A, x], want, rows, cols, { unit, operation, least }, summing) =>
+        product(A, x, rows, cols, Math.abs).map((size) => (operation + summing) * unit * size + cols * least),
+    },
+  };
+  function product(A, x, rows, cols, of) {
+    const y = new Float64Array(rows);
+    for (let r = 0; r < rows; r++)
+      for (let c = 0; c < cols; c++) y[r] += of(A[r * cols + c]) * of(x[c]);
     return y;
   }
-  /** `terms`, where given, are the roundings of one thread's sum, allowed instead of the random walk's (reference.compare). */
-  function judge(y, x, rows, cols, { unit, operation, sum, least }, terms = null) {
-    const want = softmax(x, rows, cols), error = new Float64Array(rows * cols);
+  /** Each result's error in units of what is allowed (reference.judged): what is not finite must be equal. `terms`, where given,
+   * are the roundings of one thread's sum, allowed instead of the random walk's (reference.compare). */
+  function judge(family, y, arrays, rows, cols, roundings, terms = null) {
+    const { exact, allowed } = FAMILIES[family], want = exact(arrays, rows, cols), error = new Float64Array(want.length);
+    const most = allowed(arrays, want, rows, cols, roundings, terms ?? roundings.sum * Math.sqrt(cols));
     let worst = 0, at = 0;
-    for (let r = 0; r < rows; r++) {
-      let top = -Infinity;
-      for (let i = r * cols; i < (r + 1) * cols; i++) top = Math.max(top, x[i]);
-      for (let i = r * cols; i < (r + 1) * cols; i++) {
-        const depth = Math.abs(x[i] - top), units = operation + (Number.isFinite(depth) ? depth : 0) + (terms ?? sum * Math.sqrt(cols));
-        const nan = [want[i], y[i]].map(Number.isNaN);
-        error[i] = nan[0] && nan[1] ? 0 : nan[0] || nan[1] ? Infinity : Math.abs(y[i] - want[i]) / (want[i] * unit * units + least);
-        if (error[i] > worst) worst = error[i], at = i;
-      }
-    }
+    want.forEach((right, i) => {
+      error[i] = Object.is(right, y[i]) ? 0 : Number.isFinite(right) && !Number.isNaN(y[i]) ? Math.abs(y[i] - right) / most[i] : Infinity;
+      if (error[i] > worst) worst = error[i], at = i;
+    });
     return { ok: worst <= 1, worst, at, got: y[at], want, error };
   }
 
-  /** Runs one kernel on a matrix of scores: what it did, what the formulas say, and whether y is right. */
-  function run(machine, kernel, x, rows, cols, { block = kernel.block, judged = true, ...how } = {}) {
-    const grid = up(rows, block / kernel.threads), given = { x, y: { out: rows * cols }, rows, cols };
-    const did = machine.launch(kernel.index, [grid, 1, 1], [block, 1, 1], kernel.arguments.map((name) => given[name]), how);
+  /** Runs one kernel on its family's inputs: what it did, what formulas need of the data, and whether y is right. `block` is for
+   * kernels whose threads of a block a reader may choose. */
+  function run(machine, kernel, arrays, rows, cols, { block = kernel.block, judged = true, ...how } = {}) {
+    const family = machine.info.families[kernel.family], sizes = { rows, cols }, grid = up(rows, block / kernel.threads);
+    const given = { ...sizes, y: { out: family.extents.y.reduce((n, size) => n * sizes[size], 1) } };
+    family.inputs.forEach((name, k) => given[name] = arrays[k]);
+    const { threads, shared } = kernel.launch, launch = { grid, threads: block === kernel.block ? threads : block, shared };
+    const did = machine.launch(kernel.index, launch, family.arguments.map((name) => given[name]), how);
     if (!judged) return did;
     // A long row of like terms rounds one way again and again: allow the certain bound where it is the larger one.
-    const { roundings } = machine.info, each = up(cols, kernel.threads), terms = each > roundings.sum * Math.sqrt(cols) ? each : null;
-    return { ...did, grid, block, rows, cols, x, y: did.outputs[0], derived: derive(kernel, x, rows, cols, block), verdict: judge(did.outputs[0], x, rows, cols, roundings, terms) };
+    const { roundings } = machine.info, each = up(cols, kernel.threads), terms = each > roundings.sum * Math.sqrt(cols) ? each : null, y = did.outputs[0];
+    return { ...did, grid, block, rows, cols, arrays, y, data: fromData(kernel, arrays[0], rows, cols), verdict: judge(kernel.family, y, arrays, rows, cols, roundings, terms) };
   }
   /** One planted defect or its repaired twin, on 1, 2, 3, … */
   function runPlanted(machine, { index, grid, block, shared, group }, how) {
-    return machine.launch(index, [grid, 1, 1], [block, 1, 1], [Float32Array.from({ length: 128 }, (_, i) => i + 1), { out: 128 }, 128], { shared, group, ...how });
+    return machine.launch(index, { grid, threads: block, shared, group }, [Float32Array.from({ length: 128 }, (_, i) => i + 1), { out: 128 }, 128], how);
   }
-  return { unpack, machine, evaluate, symbolsOf, derive, judge, softmax, run, runPlanted };
+  return { unpack, machine, fromData, judge, run, runPlanted, families: Object.keys(FAMILIES) };
 }
 
 const Lab = globalThis.SoftmaxLab ??= {};

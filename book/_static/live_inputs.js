@@ -1,27 +1,9 @@
-/* What a reader gives a bench: elements of the page, scores by name, typed or drawn, and the picture of a row's scores
- * above its results.
+/* What a reader gives a bench: a family's inputs by name, typed or drawn, and the picture of a row above the results.
  */
 (() => {
 "use strict";
 const Lab = globalThis.SoftmaxLab ??= {};
-if (Lab.scores) return;
-
-/** An element with properties (or attributes, where it has no such property) and children. */
-Lab.el = (tag, attributes = {}, ...children) => {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === null) continue;
-    if (name in element) element[name] = value;
-    else element.setAttribute(name, value);
-  }
-  element.append(...children);
-  return element;
-};
-let names = 0;
-Lab.labelled = (text, control) => {
-  control.id = `lab-bench-${++names}`;
-  return Lab.el("span", { className: "lab-field" }, Lab.el("label", { htmlFor: control.id }, text), control);
-};
+if (Lab.given) return;
 
 /** Standard normal numbers, the same ones for the same seed (mulberry32, Box–Muller). */
 function normals(seed = 1) {
@@ -34,7 +16,7 @@ function normals(seed = 1) {
   };
   return () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
 }
-const SCORES = {
+const ROWS = {
   "normal": (row) => row,
   "rising": (row) => row.sort((a, b) => a - b),
   "falling": (row) => row.sort((a, b) => b - a),
@@ -45,13 +27,45 @@ const SCORES = {
   "first half masked (−∞)": (row) => row.map((v, i) => 2 * i < row.length ? -Infinity : v),
   "all masked (−∞)": (row) => row.map(() => -Infinity),
 };
-/** A matrix (rows × cols) of the named scores. */
-function scores(name, rows, cols) {
-  const next = normals(), x = new Float32Array(rows * cols);
-  for (let r = 0; r < rows; r++) x.set(SCORES[name](Float32Array.from({ length: cols }, next)), r * cols);
+const several = (next, n) => Float32Array.from({ length: n }, next);
+/** A matrix (rows × cols), each row changed by `change`. */
+function matrix(next, rows, cols, change) {
+  const x = new Float32Array(rows * cols);
+  for (let r = 0; r < rows; r++) x.set(change(several(next, cols)), r * cols);
   return x;
 }
-scores.names = Object.keys(SCORES);
+const rowwise = ([name, change]) => [name, (next, rows, cols) => [matrix(next, rows, cols, change)]];
+const withVector = (change, vector = several) => (next, rows, cols) => [matrix(next, rows, cols, change), Float32Array.from(vector(next, cols))];
+const cancelling = (row) => row.map((v, i) => i % 2 ? -1e4 * row[i - 1] + 0.01 * v : 1e4 * v);
+
+/** What a reader may give each family of kernels: `named` makes its input arrays, (next normal number, rows, cols) → arrays;
+ * `kind` is what the first one holds, `row` one of its rows, and `allowed` how far from the exact answer a result may be. */
+const given = {
+  softmax: {
+    title: "Softmax of each row", kind: "Scores", one: "Score", row: "Row", picture: "scores x",
+    named: Object.fromEntries(Object.entries(ROWS).map(rowwise)),
+    allowed: ({ operation, sum }) => `what float32 must lose: ${operation} roundings, as many more as x lies below the maximum, and ${sum}·√N for the sum (N of a thread where that is more)`,
+  },
+  gemv: {
+    title: "Matrix times vector", kind: "Entries", one: "Entry", row: "Row of A", picture: "row 0 of A",
+    named: {
+      "normal": withVector(ROWS.normal),
+      "all equal": withVector(ROWS["all equal"], (next, n) => Array(n).fill(0.3)),
+      "widely spread": withVector(ROWS["widely spread"]),
+      "large ones that nearly cancel": withVector(cancelling, (next, n) => Array(n).fill(1)),
+      "x picks the last column": withVector(ROWS.normal, (next, n) => Array.from({ length: n }, (_, i) => i === n - 1 ? 1 : 0)),
+      "an infinity in each row": withVector((row) => row.map((v, i) => i ? v : Infinity)),
+    },
+    allowed: ({ operation, sum }) => `what float32 must lose: ${operation} + ${sum}·√N roundings of the sum of all |A·x| of the row (N of a thread where that is more)`,
+  },
+};
+/** The input arrays of a family by name; where none of its names is meant, null. */
+const made = (family, name, rows, cols) => given[family].named[name]?.(normals(), rows, cols) ?? null;
+/** Its input arrays from one row, which all rows repeat, and a vector, which is repeated until it is long enough. */
+const fromRow = (family, row, vector, rows) => [
+  matrix(() => 0, rows, row.length, () => row),
+  ...family.inputs.slice(1).map(() => Float32Array.from(row, (_, i) => vector[i % vector.length])),
+];
 
 /** The numbers of a typed row. */
 function typed(text) {
@@ -65,9 +79,10 @@ function typed(text) {
 const written = (row) => Array.from(row, (v) => v === -Infinity ? "-inf" : v === Infinity ? "inf" : Number.isNaN(v) ? "nan" : `${Number(v.toPrecision(6))}`).join(" ");
 
 const SHOWN = 64, TOP = 18, TALL = 132, GAP = 38, LOW = 96, REACH = 4;
-/** The picture of one row: scores that can be drawn, above results with the exact answer as a line.
+/** The picture of one row: numbers that can be drawn, above results with the exact answer as a line, one for each column
+ * or for each row of the matrix.
  *
- * `onDraw(row)` gets the new scores. By pointer: drag, below the box masks. By keys: ← → choose a column, ↑ ↓ change it,
+ * `onDraw(row)` gets the new row. By pointer: drag, below the box masks. By keys: ← → choose a column, ↑ ↓ change it,
  * M or Delete masks it.
  */
 function plot(art, look, onDraw) {
@@ -75,9 +90,8 @@ function plot(art, look, onDraw) {
   const picture = el("div"), grip = el("div", { className: "lab-grip" }); // a finger scrolls the page everywhere but on the scores
   const pad = el("div", { className: "lab-pad", tabIndex: 0 }, picture, grip), hint = el("p", { className: "lab-hint" });
   pad.setAttribute("role", "slider");
-  pad.setAttribute("aria-label", "Score of a column");
   const host = el("div", { className: "lab-plot" }, pad, hint);
-  let x = [], y = null, want = null, at = 0, wide = 0, whole = 0, from = null, open = true;
+  let x = [], y = null, want = null, at = 0, wide = 0, whole = 0, from = null, open = true, words = given.softmax, each = true;
 
   const shape = () => {
     const n = Math.min(x.length, SHOWN), pitch = Math.min(88, (wide - 16) / n);
@@ -86,9 +100,9 @@ function plot(art, look, onDraw) {
   };
   function draw() {
     wide = Math.max(240, host.clientWidth || 640);
-    const { n, pitch, left, zero, unit, largest } = shape(), roomy = pitch >= 44, floor = TOP + TALL, base = floor + GAP + LOW, id = `lab-plot-${pad.id ||= `p${++names}`}`;
+    const { n, pitch, left, zero, unit, largest } = shape(), roomy = pitch >= 44, floor = TOP + TALL, base = floor + GAP + LOW, id = `lab-plot-${pad.id ||= Lab.fresh("pad")}`;
     const bar = Math.max(1, pitch * 0.7), mid = (i) => left + pitch * (i + 0.5), out = [];
-    out.push(art.rect(left, TOP, pitch * n, TALL, "none", look.line), art.text(left, TOP - 5, "scores x", { size: 13, muted: true }));
+    out.push(art.rect(left, TOP, pitch * n, TALL, "none", look.line), art.text(left, TOP - 5, words.picture, { size: 13, muted: true }));
     for (let i = 0; i < n; i++) {
       const v = x[i], h = Math.abs(v) * unit, left = mid(i) - bar / 2;
       if (Number.isFinite(v)) out.push(art.rect(left, v < 0 ? zero : zero - h, bar, Math.max(h, 1), look.score));
@@ -97,17 +111,20 @@ function plot(art, look, onDraw) {
     }
     out.push(`<path d="M${left} ${zero}h${pitch * n}" stroke="currentColor"/>`);
     if (open) out.push(art.rect(left + pitch * at + 1, TOP + 1, pitch - 2, TALL - 2, "none", "currentColor", ' class="lab-cursor" stroke-width="2"'));
-    const finite = [...(y ?? []), ...(want ?? [])].filter(Number.isFinite), top = finite.reduce((most, v) => Math.max(most, v), 1e-30), scale = (LOW - 4) / top;
-    out.push(art.text(left, base - LOW - 7, !y ? "results y: after the run" : wide < 480 ? "results y; lines: exact" : "results y, and the exact answer as lines", { size: 13, muted: true }));
-    out.push(art.text(wide - 8, base - LOW - 7, finite.length ? `highest: ${top.toPrecision(3)}` : "", { size: 13, muted: true, anchor: "end" }));
-    for (let i = 0; y && i < Math.min(n, y.length); i++) {
-      const off = Number.isNaN(want[i]) !== Number.isNaN(y[i]) || Math.abs(y[i] - want[i]) > 1e-3 * top, h = y[i] * scale;
-      if (Number.isFinite(h)) out.push(art.rect(mid(i) - bar / 2, base - Math.min(h, LOW), bar, Math.min(h, LOW), off ? look.lost : look.live));
-      else out.push(art.text(mid(i), base - 6, roomy ? "NaN" : "×", { anchor: "middle", size: 13 }));
-      if (Number.isFinite(want[i])) out.push(`<path d="M${mid(i) - pitch * 0.45} ${base - want[i] * scale}h${pitch * 0.9}" stroke="currentColor" stroke-width="2"/>`);
-      if (roomy && Number.isFinite(h)) out.push(art.text(mid(i), base + 16, y[i].toPrecision(3), { anchor: "middle", size: 13 }));
+    const finite = [...(y ?? []), ...(want ?? [])].filter(Number.isFinite), [low, top] = finite.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [0, 1e-30]);
+    const scale = (LOW - 4) / (top - low), axis = base + low * scale, m = each ? n : Math.min(SHOWN, y?.length ?? n), space = each ? pitch : Math.min(88, (wide - 16) / m);
+    const thick = Math.max(1, space * 0.7), middle = (i) => left + space * (i + 0.5), wordy = space >= 44, what = each ? "results y" : wide < 480 ? "y, for each row" : "results y, one for each row";
+    out.push(art.text(left, base - LOW - 7, !y ? `${what}: after the run` : wide < 480 ? `${what}; lines: exact` : `${what}, and the exact answer as lines`, { size: 13, muted: true }));
+    out.push(art.text(wide - 8, base - LOW - 7, finite.length ? `highest: ${Math.max(...finite).toPrecision(3)}` : "", { size: 13, muted: true, anchor: "end" }));
+    for (let i = 0; y && i < Math.min(m, y.length); i++) {
+      const right = Object.is(y[i], want[i]) || Math.abs(y[i] - want[i]) <= 1e-3 * Math.max(top, -low), h = y[i] * scale;
+      const tall = Math.max(Math.min(h, axis - base + LOW), axis - base);
+      if (Number.isFinite(h)) out.push(art.rect(middle(i) - thick / 2, axis - Math.max(tall, 0), thick, Math.abs(tall), right ? look.live : look.lost));
+      else out.push(art.text(middle(i), base - 6, wordy ? brief(y[i]) : "×", { anchor: "middle", size: 13 }));
+      if (Number.isFinite(want[i])) out.push(`<path d="M${middle(i) - space * 0.45} ${axis - want[i] * scale}h${space * 0.9}" stroke="currentColor" stroke-width="2"/>`);
+      if (wordy && Number.isFinite(h)) out.push(art.text(middle(i), base + 16, y[i].toPrecision(3), { anchor: "middle", size: 13 }));
     }
-    out.push(`<path d="M${left} ${base}h${pitch * n}" stroke="currentColor"/>`);
+    out.push(`<path d="M${left} ${axis}h${space * m}" stroke="currentColor"/>`);
     const hatch = `<defs><pattern id="${id}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0V6" stroke="currentColor" stroke-width="1.5" opacity=".55"/></pattern></defs>`;
     grip.style.height = `${floor + 6}px`;
     picture.innerHTML = `<svg width="${wide}" height="${base + 22}" viewBox="0 0 ${wide} ${base + 22}" aria-hidden="true" font-family="sans-serif" fill="currentColor">${hatch}${out.join("")}</svg>`;
@@ -115,8 +132,9 @@ function plot(art, look, onDraw) {
     pad.setAttribute("aria-valuemin", -largest);
     pad.setAttribute("aria-valuemax", largest);
     pad.setAttribute("aria-valuenow", Number.isFinite(x[at]) ? x[at] : x[at] > 0 ? largest : -largest);
-    pad.setAttribute("aria-valuetext", `column ${at + 1} of ${x.length}: ${brief(x[at])}${y ? `, result ${brief(y[at])}` : ""}`);
-    hint.textContent = `${whole > SHOWN ? `The first ${SHOWN} of ${whole} columns. ` : ""}${open ? "Draw: drag the bars; drag below their box to mask (−∞). Keys: ← → column, ↑ ↓ value, M masks." : ""}`;
+    pad.setAttribute("aria-valuetext", `column ${at + 1} of ${x.length}: ${brief(x[at])}${y && each ? `, result ${brief(y[at])}` : ""}`);
+    pad.setAttribute("aria-label", `${words.one} of a column`);
+    hint.textContent = `${whole > SHOWN ? `The first ${SHOWN} of ${whole} columns. ` : ""}${open ? "Draw: drag the bars; drag below their box for −∞, a mask. Keys: ← → column, ↑ ↓ value, M masks." : ""}`;
   }
   const put = (column, value) => {
     x[at = Math.min(Math.max(column, 0), x.length - 1)] = value;
@@ -156,14 +174,15 @@ function plot(art, look, onDraw) {
   new ResizeObserver(() => x.length && host.clientWidth && host.clientWidth !== wide && draw()).observe(host);
   return {
     host,
-    /** Shows one row; `canDraw` says whether it may be changed here. */
-    show(row, results, exact, canDraw) {
+    /** Shows one row of a family's input; `canDraw` says whether it may be changed here. Results come one `each` column or row. */
+    show(family, row, results, exact, canDraw) {
       [whole, x, y, want, open] = [row.length, Array.from(row.subarray ? row.subarray(0, SHOWN) : row.slice(0, SHOWN)), results?.subarray(0, SHOWN), exact?.subarray(0, SHOWN), canDraw];
+      [words, each] = [given[family.name], family.extents.y.includes("cols")];
       at = Math.min(at, x.length - 1);
       draw();
     },
   };
 }
 plot.most = SHOWN;
-Object.assign(Lab, { scores, typed, written, plot });
+Object.assign(Lab, { given, made, fromRow, typed, written, plot });
 })();

@@ -95,7 +95,7 @@ Lab.stepper = (did, { art, info, file, range, gone, blocks, warps, retrace, kept
       note.textContent = traced ? "" : `Warp ${warp} of block ${block} loads, stores and shuffles nothing.`;
       return;
     }
-    const total = traced.toLocaleString("en-US").replace(/,/g, "\u202f");
+    const total = Lab.grouped(traced);
     note.textContent = `${at + 1} of ${total}: ${step.file}:${step.line}. ${art.spoken(step)}`;
     slider.setAttribute("aria-valuetext", note.textContent);
     const tallest = Math.max(...steps.slice(0, 256).map(art.heightOf), art.heightOf(step));

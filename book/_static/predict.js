@@ -3,8 +3,8 @@
  */
 (() => {
 "use strict";
-const Lab = globalThis.SoftmaxLab, { number, judged, MISSING } = Lab.formulas;
-const { kinds, el, safe, labelled, table, fresh } = Lab.views;
+const Lab = globalThis.SoftmaxLab, { el, labelled, fresh } = Lab, { number, judged, MISSING } = Lab.formulas;
+const { kinds, safe, table } = Lab.views;
 if (kinds.predict) return;
 
 /** A number as people type it: a decimal comma, thousands apart, a unit or a × behind it; null where it is none. */

@@ -5,21 +5,9 @@
 "use strict";
 const Lab = globalThis.SoftmaxLab ??= {};
 if (Lab.views) return;
-const { number, SPACE } = Lab.formulas;
+const { el, labelled, fresh } = Lab, { number, SPACE } = Lab.formulas;
 
 const safe = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
-function el(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) name in element ? (element[name] = value) : element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-}
-let names = 0;
-const fresh = (what) => `lab-${what}-${++names}`;
-function labelled(text, control) {
-  control.id ||= fresh("control");
-  return el("span", { className: "lab-field" }, el("label", { htmlFor: control.id }, text), control);
-}
 
 /** At most one call a frame, however often it is asked for: what a slider may do while it is dragged. */
 function throttled(action) {
@@ -94,6 +82,13 @@ function table(heads, rows, { texts = 1, hot = -1, note = "" } = {}) {
   return el("div", {}, box, ...(note ? [el("p", { className: "lab-note" }, note)] : []));
 }
 
+/** A picture, 720 units wide as all of the book's, with what it shows in words. */
+function picture(height, title, words, body) {
+  const id = fresh("picture"), figure = el("div", { className: "lab-figure" });
+  figure.innerHTML = `<svg viewBox="0 0 720 ${height}" role="img" aria-labelledby="${id}-title ${id}-desc" font-family="sans-serif" font-size="16"><title id="${id}-title">${safe(title)}</title><desc id="${id}-desc">${safe(words)}</desc>${body}</svg>`;
+  return figure;
+}
+
 /** Puts `parts` into `place`, and leaves the keyboard's place and the scroll of a part as they were. */
 function renew(place, ...parts) {
   const boxes = () => [...place.querySelectorAll(".lab-scroll, .lab-figure")];
@@ -119,13 +114,8 @@ function mount() {
     }
   }
 }
-Lab.views = { kinds, mount, el, safe, labelled, throttled, spoken, scale, table, renew, fresh };
+Lab.views = { kinds, mount, safe, throttled, spoken, scale, table, picture, renew };
 
-// In JupyterLab a key pressed on a slider or a choice would move through the notebook's cells: they are the view's own.
-globalThis.addEventListener?.("keydown", (event) => {
-  const ours = event.target.closest?.(".jp-Notebook :is(.lab-view, .lab-bench)");
-  if (ours && !(event.ctrlKey || event.metaKey || event.altKey)) event.stopPropagation();
-}, true);
 // Scripts of a page run in order before this event; in a notebook each output calls `mount` itself.
 document.addEventListener("DOMContentLoaded", mount);
 })();
