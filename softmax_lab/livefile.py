@@ -64,7 +64,7 @@ def shown() -> list[registry.Kernel]:
     return [k for k in registry.KERNELS.values() if not why_not(k)]
 
 
-ANSWERED = ("softmax", "gemv")
+ANSWERED = ("softmax", "log_softmax", "gemv")
 """Families whose inputs and exact answer the page's scripts have (live_core.js, live_inputs.js)."""
 
 
@@ -77,6 +77,17 @@ def why_not(kernel: registry.Kernel) -> str:
     if '"../hopper.cuh"' in kernel.path.read_text(encoding="utf-8"):
         return "it uses instructions that only the GPU has"
     return ""
+
+
+def blocks(kernel: registry.Kernel) -> list[int]:
+    """Threads of a block that a reader may choose: any number of rows where the kernel asks how
+    many there are, else its own."""
+    if kernel.rows_per_block == 1 or kernel.rows_along_y:
+        return [kernel.block]
+    return [size for size in BLOCKS if size % kernel.threads_per_row == 0]
+
+
+BLOCKS = (32, 64, 128, 256, 512, 1024)
 
 
 def family(of: registry.Family) -> dict:
@@ -102,6 +113,7 @@ def describe() -> dict:
             "block": k.block,
             "threads": k.threads_per_row,
             "launch": {"threads": k.geometry(1)[1], "shared": k.shared_bytes},
+            "blocks": blocks(k),
             "phases": phases(k.executed),
             "data": cost.data(k.executed),
         }

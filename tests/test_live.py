@@ -24,6 +24,8 @@ from softmax_lab import (
     ledger,
     live,
     livefile,
+    merging,
+    online,
     planted,
     reference,
     registry,
@@ -164,7 +166,7 @@ def test_every_step_is_the_native_one(kernel):
                 one, two = (
                     np.array([v for v in each if v is not None], "f4") for each in (one, two)
                 )
-                if mine["op"] == "load" and mine["array"] != "y":
+                if mine["op"] == "load" and mine["space"] == "global" and mine["array"] != "y":
                     np.testing.assert_array_equal(one, two)
                 else:  # the page's expf is musl's: its last bit differs from glibc's now and then
                     np.testing.assert_allclose(one, two, rtol=2e-6)
@@ -273,6 +275,7 @@ def test_a_line_taken_away_is_seen(cut):
     rows, cols = x.shape
     grid, block = cut.kernel.geometry(rows)
     asked = {"what": "launch", "index": told(cut.name)["index"], "grid": grid, "threads": block}
+    asked |= {"shared": cut.kernel.shared_bytes}
     (there,) = under_node(asked | {"args": [coded(x), {"out": rows * cols}, rows, cols]})
     here = run_cut(cut.name, x)
     assert [fault["text"] for fault in there["faults"]] == list(map(str, here.faults))
@@ -322,6 +325,35 @@ def test_a_line_to_take_away_must_be_meant_clearly():
 
 
 # ---- Any block, any warp, any number of steps ----
+
+
+@needs_node
+@pytest.mark.parametrize(
+    "kernel", [k for k in KERNELS if len(livefile.blocks(registry.get(k))) > 1]
+)
+def test_every_block_that_a_reader_may_choose_is_counted_right(kernel):
+    found, shape = registry.get(kernel), (37, 45)
+    offered = livefile.blocks(found)
+    asked = [{"what": "run", "block": block} | on(kernel, shape) for block in offered]
+    for block, there in zip(offered, under_node(*asked), strict=True):
+        other = replace(found, rows_per_block=block // found.threads_per_row)
+        here = emulator.run(other, *arrays(kernel, shape), sanitize=True)
+        assert {k: there["counters"][k] for k in here.counts.known()} == here.counts.known()
+        assert not there["faults"] and there["verdict"]["ok"]
+        derived = ledger.derive(other, *arrays(kernel, shape)).known()
+        assert {k: there["counters"].get(k, 0) for k in derived} == derived
+
+
+def test_a_block_can_be_chosen_where_a_kernel_asks_for_its_size():
+    sizes = {name: livefile.blocks(registry.get(name)) for name in KERNELS}
+    assert sizes["naive"] == sizes["warp_merge"] == [32, 64, 128, 256, 512, 1024]
+    for name in KERNELS:
+        assert registry.get(name).block in sizes[name]
+        assert (
+            len(sizes[name]) == 1
+            or "blockDim" in registry.get(name).path.read_text("utf-8")
+            or ("meta_group_size" in registry.get(name).path.read_text("utf-8"))
+        )
 
 
 @needs_node
@@ -385,22 +417,32 @@ def test_the_page_draws_as_lane_art_does():
     assert there[5:] == [lane_list([3, 1, 2, 9, 31, 30]), lane_list([5])]
 
 
+def _one_of_each(steps: list[dict]) -> list[dict]:
+    """One step of each kind, space, array and mask."""
+    kinds = {(s["op"], s["space"], s["array"], s["mask"]): s for s in steps}
+    return [*kinds.values()]
+
+
 @needs_node
 def test_every_step_has_a_picture_and_a_sentence():
     steps = [
         step | {"before": [0.0] * 32}  # what JSON can hold
         for kernel in KERNELS
         for run in paged(kernel)
-        for step in run["steps"][:6] + run["steps"][-6:]
+        for step in (*run["steps"][:6], *_one_of_each(run["steps"]), *run["steps"][-6:])
     ]
     drawn = under_node(*({"what": "draw", "step": step} for step in steps))
     for step, (picture, said) in zip(steps, drawn, strict=True):
         assert "undefined" not in picture + said and "NaN" not in picture
         assert (step["op"] == "shuffle") == ("exchange" in said)
-        if step["op"] in ("load", "store"):
+        boxes = picture.count('fill="none" stroke="currentColor" stroke-width="1.5"/>')
+        assert boxes == (step["sectors"] if step["space"] == "global" else 0)
+        if step["space"] == "global":
             assert f"{step['sectors']} sector" in said
-            boxes = picture.count('fill="none" stroke="currentColor" stroke-width="1.5"/>')
-            assert boxes == step["sectors"]
+        if step["space"] == "shared":
+            assert f"{step['wavefronts']} wavefront" in said and "bank 31" in picture
+    assert {step["space"] for step in steps if step["op"] == "load"} == {"global", "shared"}
+    assert {"barrier", "shuffle"} < {step["op"] for step in steps}
 
 
 def test_colours_and_sizes_are_those_of_the_python_pictures():
@@ -411,8 +453,63 @@ def test_colours_and_sizes_are_those_of_the_python_pictures():
             assert colour.lower() not in script.read_text("utf-8").lower(), script
 
 
+def shared_step(size: int, words: list[int | None], op: str = "load", wavefronts: int = 1) -> dict:
+    """A step of shared memory: lane l takes the word words[l] of `tile`."""
+    on = [w is not None for w in words]
+    about = {"op": op, "file": "a.cu", "line": 1, "space": "shared", "array": "tile", "size": size}
+    about |= {"mask": sum(1 << lane for lane, is_on in enumerate(on) if is_on)}
+    values = [1.0 if is_on else None for is_on in on]
+    about |= {"before": values, "after": values, "sectors": 0, "argument": 0}
+    address = [None if w is None else 4 * w for w in words]
+    return about | {"address": address, "wavefronts": wavefronts}
+
+
 @needs_node
-@pytest.mark.parametrize("kernel", [k for k in KERNELS if registry.get(k).threads_per_row == 32])
+def test_banks_of_shared_memory_are_drawn_and_told():
+    cases = {
+        "32 words in 32 banks, 1 wavefront.": shared_step(4, [*range(32)]),
+        "1 word in 1 bank, 1 wavefront.": shared_step(4, [7] * 32),
+        "32 words in 8 banks, 4 wavefronts. Bank 0 has 4 of the words": shared_step(
+            4, [4 * lane for lane in range(32)], "store", 4
+        ),
+        "2 words in 1 bank, 2 wavefronts. Bank 1 has 2 of the words": shared_step(
+            4, [33, 65, *[None] * 30], wavefronts=2
+        ),
+    }
+    drawn = under_node(*({"what": "draw", "step": step} for step in cases.values()))
+    lost, live = (
+        f'fill="{svg.colour(ink)}" stroke="{svg.LINE}"' for ink in (lane_art.LOST, lane_art.LIVE)
+    )
+    for (words, step), (picture, said) in zip(cases.items(), drawn, strict=True):
+        assert words in said and f"{'read' if step['op'] == 'load' else 'write'}" in said
+        assert (lost in picture) == ("Bank" in said)
+        assert live in picture
+
+
+@needs_node
+def test_a_pair_moves_in_one_shuffle_and_both_words_are_told():
+    kernel, shape = "warp_merge", (37, 100)
+    there = paged(kernel)[SHAPES.index(shape)]["steps"]
+    shuffles = [step for step in there if step["op"] == "shuffle"]
+    rounds = [r for r in merging.meet(arrays(kernel, shape)[0][0]) if r.kind == "merge"]
+    assert len(shuffles) == len(rounds) == 5
+    held = np.array(shuffles[0]["before"])
+    for step, mine in zip(shuffles, rounds, strict=True):
+        assert step["size"] == 8 and step["address"] == list(mine.source)
+        np.testing.assert_array_equal(step["before"], held.astype("f4"))
+        np.testing.assert_array_equal(step["after"], np.array(step["before"])[step["address"]])
+        top, total = online.merge_all(np.array(step["before"]).T, np.array(step["after"]).T)
+        held = np.stack([top, total], axis=1)
+        np.testing.assert_allclose(held, mine.pairs, rtol=3e-6)
+        shuffled = step | {"address": step["address"]}
+        ((picture, said),) = under_node({"what": "draw", "step": shuffled})
+        assert "receives (" in said and "undefined" not in picture
+
+
+@needs_node
+@pytest.mark.parametrize(
+    "kernel", [k for k in KERNELS if registry.get(k).threads_per_row == 32 and k != "warp_merge"]
+)
 def test_the_page_steps_as_the_simulated_shuffle_does(kernel):
     there = paged(kernel)[SHAPES.index((37, 100))]["steps"]
     steps = [

@@ -45,7 +45,7 @@ def under_node(asked: list[dict], shared: dict | None = None) -> list:
 @cache
 def explored(family: str = "softmax") -> dict:
     """What the cost explorer of a family's kernels hands to the page."""
-    first = next(kernel for kernel in KERNELS.values() if kernel.family.name == family)
+    first = next(k for k in registry.KERNELS.values() if k.family.name == family)
     return dict(explorers.costs(first.name).data)
 
 
@@ -105,16 +105,21 @@ def test_the_largest_shape_is_exact():
 
 @needs_node
 def test_expected_rises_and_splits_are_python_s():
-    shapes = [(m, n, t) for m in (1, 7, 33, 100) for n in (1, 31, 100, 5000) for t in (1, 4, 32)]
+    shapes = [
+        (m, n, t) for m in (1, 7, 33, 100) for n in (1, 31, 100, 5000) for t in (1, 4, 32, 512)
+    ]
     asked = [
         {"what": "symbol", "symbol": symbol, "rows": m, "cols": n, "threads": t}
         for m, n, t in shapes
-        for symbol in ("R_T", "D")
+        for symbol in ("R_T", "D", "R_X", "R_Y")
     ]
     answers = iter(under_node(asked))
     for shape in shapes:
         assert next(answers) == pytest.approx(online.expected_updates(*shape), rel=DERIVED)
         assert next(answers) == pytest.approx(online.expected_diverged(*shape), rel=1e-9, abs=1e-9)
+        for butterfly in (True, False):
+            here = online.expected_merge_rises(*shape, butterfly)
+            assert next(answers) == pytest.approx(here, rel=DERIVED)
     long = [{"what": "symbol", "symbol": "R", "rows": 1, "cols": 10**6, "threads": 1}]
     assert under_node(long) == [pytest.approx(online.expected_updates(1, 10**6), rel=DERIVED)]
 

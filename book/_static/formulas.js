@@ -114,13 +114,26 @@ function expectedDiverged(rows, cols, threads) {
   return (full && full * divergedOfWarp(together, cols, threads)) + (tail && divergedOfWarp(tail, cols, threads));
 }
 
-/** What the symbols of a kernel's formulas stand for on M × N elements of E bytes (ledger.symbols). R, R_T and D are data: what
- * `found` says they are, else what is expected of independent scores. */
+/** E[merge_rises] on independent continuous data (online.expected_merge_rises): how often a merge of two threads' parts, halved
+ * to one, finds the larger maximum in the second. `threads` is a power of two. */
+const expectedMergeRises = remembering((rows, cols, threads, butterfly) => {
+  let parts = Array.from({ length: threads }, (_, t) => Math.floor((cols + threads - 1 - t) / threads)), total = 0;
+  for (let half = threads >> 1; half; half >>= 1) {
+    const others = parts.map((_, t) => parts[t ^ half]), mine = butterfly ? parts : parts.slice(0, half);
+    total += summed(mine.map((own, t) => others[t] / Math.max(own + others[t], 1)));
+    parts = mine.map((own, t) => own + others[t]);
+  }
+  return rows * total;
+});
+
+/** What the symbols of a kernel's formulas stand for on M × N elements of E bytes (ledger.symbols). R, R_T, R_X, R_Y and D are
+ * data: what `found` says they are, else what is expected of independent scores. */
 function symbols(kernel, M, N, E, found = {}) {
   const known = {
     M: () => M, N: () => N, E: () => E, W: () => WARP, B: () => kernel.block, P: () => kernel.block / kernel.threads,
-    R: () => found.R ?? expectedUpdates(M, N, 1), R_T: () => found.R_T ?? expectedUpdates(M, N, kernel.threads),
+    T: () => kernel.threads, R: () => found.R ?? expectedUpdates(M, N, 1), R_T: () => found.R_T ?? expectedUpdates(M, N, kernel.threads),
     D: () => found.D ?? expectedDiverged(M, N, kernel.threads),
+    R_X: () => found.R_X ?? expectedMergeRises(M, N, kernel.threads, true), R_Y: () => found.R_Y ?? expectedMergeRises(M, N, kernel.threads, false),
   };
   return (symbol) => {
     if (!Object.hasOwn(known, symbol)) throw new RangeError(`no symbol ${symbol} in a closed form`);

@@ -24,13 +24,16 @@ function fixed(value, decimals = 4) {
   const written = places(value, Number.isInteger(value) ? 0 : decimals);
   return (Number(written) === 0 ? written.replace(/^-/, "") : written).replaceAll("-", "−");
 }
-/** A value in at most six characters; a vector's elements one after another. */
+/** A value in at most six characters. */
 function brief(value) {
   if (value === null || value === undefined) return "";
-  if (Array.isArray(value)) return value.map(brief).join(" ");
   const short = fixed(value, 2);
   return short.length <= 6 ? short : value.toExponential(0).replace(/e([+-])(\d)$/, "e$10$2").replaceAll("-", "−");
 }
+/** The words of a value, each as `brief` has it: a vector and a pair have several. */
+const briefs = (value) => [].concat(value).map(brief);
+const told = (value) => Array.isArray(value) ? `(${briefs(value).join(", ")})` : brief(value);
+const several = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 function laneList(lanes) {
   const sorted = [...lanes].sort((a, b) => a - b), runs = [];
   for (const lane of sorted) {
@@ -106,6 +109,17 @@ Lab.art = (look) => {
     return [...found].sort(([a], [b]) => a - b);
   }
   const global = (step) => isAccess(step) && step.space !== "shared";
+  /** Who touches which bank of shared memory, counted from the start of the array: [bank, its different words], … */
+  function banked(step) {
+    const found = new Map();
+    for (const lane of active(step))
+      for (let b = 0; b < step.size; b += 4) {
+        const word = Math.floor((step.address[lane] + b) / 4), bank = word % WARP;
+        found.set(bank, (found.get(bank) ?? new Set()).add(word));
+      }
+    return found;
+  }
+  const tall = (lines) => 2 * (22 + 19 * Math.max(...lines.map((words) => words.length)) + 6);
 
   /** [y, markup] of a step: what it draws and how far down that reaches [user units]. */
   function body(step) {
@@ -113,13 +127,18 @@ Lab.art = (look) => {
     const ends = label(8, 16, "lane 0") + label(width - 10, 16, `lane ${WARP - 1}`, "end");
     if (step.op === "shuffle") {
       const readers = new Set([...lanes].filter((lane) => step.address[lane] !== lane));
-      return [318, ends + squares(24, kinds) + wires(step.address, 46, 132, readers) + squares(134, kinds)
-        + label(8, 178, "each lane's value before the shuffle, and the one it receives")
-        + registers(186, LANES.map((lane) => [brief(step.before[lane]), brief(step.after[lane])]), kinds) ];
+      const pair = step.size > 4, lines = LANES.map((lane) => [...briefs(step.before[lane]), ...briefs(step.after[lane])]);
+      return [186 + tall(lines), ends + squares(24, kinds) + wires(step.address, 46, 132, readers) + squares(134, kinds)
+        + label(8, 178, pair ? "each lane's words before the shuffle, and those it receives" : "each lane's value before the shuffle, and the one it receives")
+        + registers(186, lines, kinds)];
     }
-    if (!isAccess(step)) return [48, ends + squares(24, kinds)];
+    if (!isAccess(step)) { // a barrier
+      const arrive = [...lanes].map((lane) => arrow(centre(lane), 46, centre(lane), 76)).join("");
+      return [112, ends + squares(24, kinds) + `<path d="${arrive}" fill="none" stroke="${look.line}" stroke-width="1.5"/>`
+        + rect(8, 78, width - 16, 6, "currentColor") + label(8, 104, step.op === "barrier" ? "here every thread of the block meets" : "here the lanes of the warp meet")];
+    }
     const far = Math.max(...step.address) > 99999; // does not fit a cell; the sectors say it
-    const held = LANES.map((lane) => lanes.has(lane) ? [brief(step.after[lane]), far ? "" : `${step.address[lane]}`] : ["–", ""]);
+    const held = LANES.map((lane) => lanes.has(lane) ? [...briefs(step.after[lane]), far ? "" : `${step.address[lane]}`] : ["–", ""]);
     let y = 70, art = ends + squares(24, kinds);
     if (global(step)) {
       art += label(8, y, `sectors of ${step.array}, at their byte: used floats solid, others hatched`);
@@ -128,9 +147,20 @@ Lab.art = (look) => {
         art += sectorBox(x, top + 5, new Set(users.map(([, place]) => place))) + text(x, top, `${Lab.grouped(sector * SECTOR)}: ${laneList(new Set(users.map(([lane]) => lane)))}`, { size: 15 });
       });
       y += 24 + Math.ceil(touched(step).length / 4) * look.row + 10;
+    } else { // a load's words come up from their banks, a store's go down to them
+      const banks = banked(step), crowd = (bank) => banks.get(bank)?.size ?? 0, paths = ["", ""];
+      for (const lane of lanes) {
+        const bank = Math.floor(step.address[lane] / 4) % WARP;
+        paths[crowd(bank) > 1 ? 1 : 0] += step.op === "load" ? arrow(centre(bank), 110, centre(lane), 46) : arrow(centre(lane), 44, centre(bank), 108);
+      }
+      [look.live, look.lost].forEach((ink, k) => art += paths[k] && `<path d="${paths[k]}" fill="none" stroke="${ink}" stroke-width="1.5"${k ? ' stroke-dasharray="6 4"' : ""}/>`);
+      art += squares(110, LANES.map((bank) => ["idle", "live"][crowd(bank)] ?? "lost"));
+      for (const [bank, words] of banks) if (words.size > 1) art += text(centre(bank), 124, words.size, { anchor: "middle", size: 13 });
+      art += label(8, 146, `bank 0, from the start of ${step.array}`) + label(width - 10, 146, `bank ${WARP - 1}`, "end");
+      y = 176;
     }
     art += label(8, y, `what each lane ${step.op === "load" ? "reads" : "writes"}${far ? ` of ${step.array}` : `, and at which byte of ${step.array}`}`);
-    return [y + 10 + 2 * 66 + 2, art + registers(y + 10, held, kinds)];
+    return [y + 10 + tall(held) + 2, art + registers(y + 10, held, kinds)];
   }
   const heightOf = (step) => body(step)[0];
   /** The step as an svg; `height` makes pictures of one trace equally high. */
@@ -145,15 +175,19 @@ Lab.art = (look) => {
     const who = all ? "All 32 lanes" : one ? `Lane ${lanes[0]} alone` : `${lanes.length} lanes`;
     if (step.op === "shuffle") {
       const moved = lanes.filter((lane) => step.address[lane] !== lane), [first] = moved.length ? moved : lanes;
-      return `${who} exchange a value; lane ${first} reads lane ${step.address[first]}: it had ${brief(step.before[first])} and receives ${brief(step.after[first])}.`
-        + ([...step.before, ...step.after].includes(LOWEST) ? " Where it says low, it is −FLT_MAX, from which every maximum starts." : "");
+      return `${who} exchange a value; lane ${first} reads lane ${step.address[first]}: it had ${told(step.before[first])} and receives ${told(step.after[first])}.`
+        + ([...step.before, ...step.after].flat().includes(LOWEST) ? " Where it says low, it is −FLT_MAX, from which every maximum starts." : "");
     }
-    if (!isAccess(step)) return `${who} ${one ? "is" : "are"} at a ${step.op}: nobody goes on before everybody is here.`;
+    if (!isAccess(step)) return `${who} ${one ? "is" : "are"} at a barrier of the ${step.op === "barrier" ? "block: none of its threads" : "warp: none of its lanes"} goes on before all are here.`;
     const does = { load: ["read", "reads"], store: ["write", "writes"], atomic: ["update", "updates"] }[step.op][one ? 1 : 0];
     const what = `${who} ${does} ${step.size} bytes${one ? "" : " each"} of ${step.array}`;
-    if (!global(step)) return `${what} in shared memory: ${step.wavefronts} wavefront${step.wavefronts === 1 ? "" : "s"}.`;
+    if (!global(step)) {
+      const banks = banked(step), words = [...banks.values()].map((each) => each.size), crowded = words.indexOf(Math.max(...words));
+      return `${what.replace(/(?<!shared memory)$/, " in shared memory")}: ${several(words.reduce((sum, n) => sum + n, 0), "word")} in ${several(banks.size, "bank")}, ${several(step.wavefronts, "wavefront")}.`
+        + (words[crowded] > 1 && step.size === 4 ? ` Bank ${[...banks.keys()][crowded]} has ${words[crowded]} of the words, and gives one at a time.` : "");
+    }
     const sectors = touched(step), useful = 4 * new Set(sectors.flatMap(([sector, users]) => users.map(([, place]) => 8 * sector + place))).size;
-    return `${what}: ${step.sectors} sector${step.sectors === 1 ? "" : "s"} move, ${Math.round(100 * useful / (SECTOR * step.sectors))}% of their bytes are asked for.`;
+    return `${what}: ${several(step.sectors, "sector")} move, ${Math.round(100 * useful / (SECTOR * step.sectors))}% of their bytes are asked for.`;
   }
   return { rect, text, squares, wires, registers, sectorBox, centre, picture, heightOf, spoken, active };
 };

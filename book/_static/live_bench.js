@@ -84,7 +84,8 @@ const CALLS = {
 };
 const SYMBOLS = {
   M: "rows", N: "columns", B: "threads of a block", P: "rows of a block", W: "lanes of a warp", E: "bytes of an element",
-  R: "rises of the running maximum", R_T: "rises, over all threads", D: "warp steps in which lanes disagree",
+  T: "threads of a row", R: "rises of the running maximum", R_T: "rises, over all threads", D: "warp steps in which lanes disagree",
+  R_X: "merges of lanes that find the larger maximum in the other one", R_Y: "merges of threads that find the larger maximum in the second one",
 };
 
 Lab.bench = async (host, { unpacked, info, art }) => {
@@ -129,7 +130,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
   function offer() { // what can be chosen depends on the kernel
     const k = kernelOf(), family = familyOf(), before = [gone.value, block.value, scores.value];
     options(gone, [["", "none"], ...info.cuts.filter((c) => c.kernel === kernel.value).map((c) => [c.name, c.title])]);
-    options(block, !k ? [["", "as planted"]] : k.threads === 1 ? [32, 64, 128, 256, 512, 1024].map((n) => [n, n]) : [[k.block, k.block]]);
+    options(block, !k ? [["", "as planted"]] : k.blocks.map((n) => [n, n]));
     if (k) {
       const words = Lab.given[family.name];
       options(scores, [TYPED, ...Object.keys(words.named)].map((name) => [name, name]));
@@ -253,7 +254,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
       part("counts", k ? "Counts, beside the closed forms for this input" : "Counts", true, () => counts(did, k, cut)),
       ...(k ? [part("y", "Results, beside the exact answer", false, () => results(did, k, each))] : []),
       part("lines", "Line by line: sectors of a request, warps that split", false, () => perLine(did)),
-      part("steps", "Step through a warp", host.dataset.open === "steps", () => Lab.stepper(did, { art, info, file: fileOf(), range: rangeOf(), gone: cut ?? null, blocks, warps, retrace: again, kept })));
+      part("steps", "Step through a warp", host.dataset.open === "steps", () => Lab.stepper(did, { art, info, file: fileOf(), range: rangeOf(), gone: cut ?? null, blocks, warps, threads: k ? did.threads : d.block, retrace: again, kept })));
   }
   const table = (heads, body, texts = 1) => { // the first `texts` columns are words, the others numbers
     const box = el("div", { className: "lab-scroll", tabIndex: 0 });

@@ -143,7 +143,9 @@ function core() {
         else found.set(key, { op, file, line, space, size, ...sums });
       }
       const text = (s) => [s.op, s.space].join();
-      return [...found.values()].sort((a, b) => info.files.indexOf(a.file) - info.files.indexOf(b.file) || a.line - b.line
+      // The kernel's own file first, then what it includes: another kernel may have brought that earlier.
+      const order = (file) => info.files.indexOf(file) + (file.endsWith(".cuh") ? info.files.length : 0);
+      return [...found.values()].sort((a, b) => order(a.file) - order(b.file) || a.line - b.line
         || (text(a) < text(b) ? -1 : text(a) > text(b)) || a.size - b.size);
     }
 
@@ -220,11 +222,29 @@ function core() {
     for (const both of seen.values()) split += both === 3;
     return { count, split };
   }
-  /** R, R_T and D on this matrix, where the kernel's formulas hold them. */
+  /** How often a merge finds the larger maximum in the second of two parts, as the maxima of a row's threads meet by halves
+   * (online.merge_rises); in a butterfly every thread merges with its partner. */
+  function mergeRises(x, rows, cols, threads, butterfly) {
+    let count = 0;
+    for (let row = 0; row < rows; row++) {
+      const top = new Float32Array(threads).fill(LOWEST);
+      for (let i = 0; i < cols; i++) if (x[row * cols + i] > top[i % threads]) top[i % threads] = x[row * cols + i];
+      for (let half = threads >> 1; half; half >>= 1) {
+        const before = top.slice();
+        for (let t = 0; t < (butterfly ? threads : half); t++) {
+          const other = before[t ^ half];
+          if (other > before[t]) top[t] = other, count++;
+        }
+      }
+    }
+    return count;
+  }
+  /** The symbols on this matrix that the kernel's formulas hold and data decide. */
   function fromData({ data, threads }, x, rows, cols) {
     const found = {};
     if (data.includes("R")) found.R = rises(x, rows, cols, 1).count;
     if (data.includes("R_T") || data.includes("D")) ({ count: found.R_T, split: found.D } = rises(x, rows, cols, threads));
+    for (const name of ["R_X", "R_Y"]) if (data.includes(name)) found[name] = mergeRises(x, rows, cols, threads, name === "R_X");
     return found;
   }
 
@@ -233,29 +253,21 @@ function core() {
   // `summing` the roundings that the sum of a row is allowed. ----
   const FAMILIES = {
     softmax: {
-      exact([x], rows, cols) {
-        const y = new Float64Array(rows * cols);
-        for (let r = 0; r < rows; r++) {
-          let top = -Infinity, sum = 0;
-          const row = x.subarray(r * cols, (r + 1) * cols);
-          for (const v of row) top = Number.isNaN(v) || Number.isNaN(top) ? NaN : Math.max(top, v);
-          row.forEach((v, i) => sum += y[r * cols + i] = Math.exp(v - top));
-          for (let i = 0; i < cols; i++) y[r * cols + i] /= sum;
-        }
-        return y;
-      },
-      allowed([x], want, rows, cols, { unit, operation, least }, summing) {
-        const most = new Float64Array(rows * cols);
-        for (let r = 0; r < rows; r++) {
-          let top = -Infinity;
-          for (let i = r * cols; i < (r + 1) * cols; i++) top = Math.max(top, x[i]);
-          for (let i = r * cols; i < (r + 1) * cols; i++) {
-            const depth = Math.abs(x[i] - top);
-            most[i] = want[i] * unit * (operation + (Number.isFinite(depth) ? depth : 0) + summing) + least;
-          }
-        }
-        return most;
-      },
+      exact: ([x], rows, cols) => byRow(x, rows, cols, (row, top, y) => {
+        let sum = 0;
+        row.forEach((v, i) => sum += y[i] = Math.exp(v - top));
+        row.forEach((_, i) => y[i] /= sum);
+      }),
+      allowed: ([x], want, rows, cols, { unit, operation, least }, summing) => byRow(x, rows, cols, (row, top, most, from) =>
+        row.forEach((v, i) => most[i] = want[from + i] * unit * (operation + finite(v - top) + summing) + least)),
+    },
+    log_softmax: {
+      exact: ([x], rows, cols) => byRow(x, rows, cols, (row, top, y) => {
+        const log = Math.log(row.reduce((sum, v) => sum + Math.exp(v - top), 0));
+        row.forEach((v, i) => y[i] = v - top - log < LOWEST ? -Infinity : v - top - log);
+      }),
+      allowed: ([x], want, rows, cols, { unit, operation }, summing) => byRow(x, rows, cols, (row, top, most, from) =>
+        row.forEach((v, i) => most[i] = unit * (operation + finite(v - top) + 3 * finite(want[from + i]) + summing))),
     },
     gemv: {
       exact: ([A, x], rows, cols) => product(A, x, rows, cols, (v) => v),
@@ -263,6 +275,16 @@ function core() {
         product(A, x, rows, cols, Math.abs).map((size) => (operation + summing) * unit * size + cols * least),
     },
   };
+  const finite = (v) => Number.isFinite(v) ? Math.abs(v) : 0;
+  /** `fill(row, its maximum, its place in the answer, where it starts)` for each row. */
+  function byRow(x, rows, cols, fill) {
+    const out = new Float64Array(rows * cols);
+    for (let from = 0; from < rows * cols; from += cols) {
+      const row = x.subarray(from, from + cols);
+      fill(row, row.reduce((a, b) => Math.max(a, b), -Infinity), out.subarray(from, from + cols), from);
+    }
+    return out;
+  }
   function product(A, x, rows, cols, of) {
     const y = new Float64Array(rows);
     for (let r = 0; r < rows; r++)
@@ -293,7 +315,7 @@ function core() {
     if (!judged) return did;
     // A long row of like terms rounds one way again and again: allow the certain bound where it is the larger one.
     const { roundings } = machine.info, each = up(cols, kernel.threads), terms = each > roundings.sum * Math.sqrt(cols) ? each : null, y = did.outputs[0];
-    return { ...did, grid, block, rows, cols, arrays, y, data: fromData(kernel, arrays[0], rows, cols), verdict: judge(kernel.family, y, arrays, rows, cols, roundings, terms) };
+    return { ...did, grid, block, threads: launch.threads, rows, cols, arrays, y, data: fromData(kernel, arrays[0], rows, cols), verdict: judge(kernel.family, y, arrays, rows, cols, roundings, terms) };
   }
   /** One planted defect or its repaired twin, on 1, 2, 3, … */
   function runPlanted(machine, { index, grid, block, shared, group }, how) {

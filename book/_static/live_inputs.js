@@ -38,13 +38,17 @@ const rowwise = ([name, change]) => [name, (next, rows, cols) => [matrix(next, r
 const withVector = (change, vector = several) => (next, rows, cols) => [matrix(next, rows, cols, change), Float32Array.from(vector(next, cols))];
 const cancelling = (row) => row.map((v, i) => i % 2 ? -1e4 * row[i - 1] + 0.01 * v : 1e4 * v);
 
+const SCORES = { kind: "Scores", one: "Score", row: "Row", picture: "scores x", named: Object.fromEntries(Object.entries(ROWS).map(rowwise)) };
 /** What a reader may give each family of kernels: `named` makes its input arrays, (next normal number, rows, cols) → arrays;
  * `kind` is what the first one holds, `row` one of its rows, and `allowed` how far from the exact answer a result may be. */
 const given = {
   softmax: {
-    title: "Softmax of each row", kind: "Scores", one: "Score", row: "Row", picture: "scores x",
-    named: Object.fromEntries(Object.entries(ROWS).map(rowwise)),
+    title: "Softmax of each row", ...SCORES,
     allowed: ({ operation, sum }) => `what float32 must lose: ${operation} roundings, as many more as x lies below the maximum, and ${sum}·√N for the sum (N of a thread where that is more)`,
+  },
+  log_softmax: {
+    title: "Log-softmax of each row", ...SCORES,
+    allowed: ({ operation, sum }) => `what float32 must lose: ${operation} roundings of 1, and ${sum}·√N for the sum (N of a thread where that is more), as many as x lies below the maximum, and three of the result`,
   },
   gemv: {
     title: "Matrix times vector", kind: "Entries", one: "Entry", row: "Row of A", picture: "row 0 of A",

@@ -3,7 +3,7 @@
 "use strict";
 const Lab = globalThis.SoftmaxLab ??= {};
 if (Lab.stepper) return;
-const { el, labelled } = Lab, { safe } = Lab.art;
+const { el, labelled } = Lab, { safe } = Lab.art, WARP = 32;
 const KINDS = { load: "loads", store: "stores", atomic: "atomics", shuffle: "shuffles", vote: "votes", "warp barrier": "barriers of the warp", barrier: "barriers" };
 
 /** A source file, or its lines [first, last], with their numbers; `show` turns to a line and strikes one that is taken away. */
@@ -38,10 +38,10 @@ Lab.listing = (texts) => {
 
 /** Steps through any warp of any block of `did`.
  *
- * `retrace(block, warp, first)` runs once more and gives that warp's steps from number `first` on; `kept` is where the
+ * `threads` is the shape of a block, a number or two of them. `retrace(block, warp, first)` runs once more and gives that warp's steps from number `first` on; `kept` is where the
  * reader stood in the run before.
  */
-Lab.stepper = (did, { art, info, file, range, gone, blocks, warps, retrace, kept }) => {
+Lab.stepper = (did, { art, info, file, range, gone, blocks, warps, threads, retrace, kept }) => {
   let { block, warp, at } = { block: 0, warp: 0, at: 0, ...kept }, base = 0, { steps, order, traced } = did, asked = 0;
   [block, warp] = [Math.min(block, blocks - 1), Math.min(warp, warps - 1)];
   const number = (max) => el("input", { type: "number", min: 0, max, step: 1 });
@@ -51,6 +51,12 @@ Lab.stepper = (did, { art, info, file, range, gone, blocks, warps, retrace, kept
   picture.setAttribute("role", "region");
   picture.setAttribute("aria-label", "Picture of the step");
   note.setAttribute("aria-live", "polite");
+  const [across, down = 1] = [].concat(threads), spot = (t) => [t % across, Math.floor(t / across)];
+  /** Which threads a warp is made of: the first of a block's sizes runs fastest. */
+  const members = () => {
+    const [[x0, y0], [x1, y1]] = [spot(WARP * warp), spot(Math.min(WARP * (warp + 1), across * down) - 1)];
+    return down === 1 ? `threads ${x0}–${x1}` : y0 === y1 ? `threads (${x0}–${x1}, ${y0})` : `threads (${x0}, ${y0}) to (${x1}, ${y1})`;
+  };
   const tell = () => Object.assign(kept, { block, warp, at });
 
   function offer() {
@@ -96,7 +102,7 @@ Lab.stepper = (did, { art, info, file, range, gone, blocks, warps, retrace, kept
       return;
     }
     const total = Lab.grouped(traced);
-    note.textContent = `${at + 1} of ${total}: ${step.file}:${step.line}. ${art.spoken(step)}`;
+    note.textContent = `${warps > 1 ? `Warp ${warp}, ${members()}. ` : ""}${at + 1} of ${total}: ${step.file}:${step.line}. ${art.spoken(step)}`;
     slider.setAttribute("aria-valuetext", note.textContent);
     const tallest = Math.max(...steps.slice(0, 256).map(art.heightOf), art.heightOf(step));
     picture.innerHTML = art.picture(step, tallest);
