@@ -230,6 +230,8 @@ def test_the_test_decides(at_132, at_1056, verdict):
     first, second = run(132, 65536, 1e-3 / at_132), run(1056, 65536, 8e-3 / at_1056)
     said = str(wide.recovers(few, [first, None, second]))
     assert verdict in said and f"{at_132:g}× the pace at 132 rows" in said
+    later = str(wide.recovers(few, [second]))  # nobody measured one block each: no verdict
+    assert MISSING in later and "answer" not in later and "1\u202f056 rows" in later
     assert MISSING in str(wide.recovers(few, [None])) and MISSING in str(wide.recovers(None, []))
 
 
