@@ -52,9 +52,12 @@ def phases(form: Iterable[cost.Phase]) -> list:
 
 
 def sources() -> dict[str, Source]:
-    """Every source in the file by its namespace: kernels, kernels with a line gone, defects."""
-    found = {f"kernel_{_word(k.name)}": Source.read(k.path) for k in shown()}
-    found |= {f"cut_{_word(cut.name)}": cut.source for cut in cuts()}
+    """Every source in the file by its namespace: kernels, each before its likes with a line gone,
+    which gzip then finds near; defects."""
+    found = {}
+    for kernel in shown():
+        found[f"kernel_{_word(kernel.name)}"] = Source.read(kernel.path)
+        found |= {f"cut_{_word(c.name)}": c.source for c in cuts() if c.kernel is kernel}
     found["defects"] = Source(planted.text(), planted.FILE.name, planted.FILE.parent)
     return found | {f"cut_{_word(_name(each))}": planted.cut(each)[2] for each in planted.LINES}
 

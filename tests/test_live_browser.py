@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import numpy as np
 import pytest
 from test_browser import served
 
-from softmax_lab import emulator, ledger, live, planted
+from softmax_lab import emulator, ledger, live, planted, registry
 from softmax_lab.cuts import cuts
 from softmax_lab.emulator import Out, Source
 
@@ -253,9 +254,55 @@ def test_the_block_size_is_the_readers(page):
     assert set(page.locator("[data-part=counts] td:nth-child(4)").all_inner_texts()) == {"yes"}
     choose(page, "Kernel", "warp")
     assert page.get_by_label("Threads of a block", exact=True).is_disabled()
+    choose(page, "Kernel", "warp_merge")
+    choose(page, "Threads of a block", "64")
+    settle(page)
+    assert page.evaluate("[SoftmaxLab.last.grid, SoftmaxLab.last.block]") == [50, 64]
+    assert set(page.locator("[data-part=counts] td:nth-child(4)").all_inner_texts()) == {"yes"}
 
 
-@pytest.mark.parametrize("kernel", ["warp", "online"])
+def test_every_registered_kernel_is_run_counted_and_judged(page):
+    give(page, "Rows", 5)
+    for kernel in registry.KERNELS:
+        choose(page, "Kernel", kernel)
+        for scores in ("normal", "all equal"):
+            choose(page, "Scores", scores)
+            give(page, "Columns", 45)
+            settle(page)
+            ran(page)
+
+
+def test_a_log_of_zero_is_drawn_as_the_infinity_that_it_is(page):
+    choose(page, "Kernel", "log_softmax/online_warp")
+    choose(page, "Scores", "every third masked (−∞)")
+    settle(page)
+    assert "results are right" in said(page)
+    y = page.evaluate("Array.from(SoftmaxLab.last.y.subarray(0, 4)).map(String)")
+    assert [each == "-Infinity" for each in y] == [True, False, False, True]
+    hatched = page.locator(".lab-plot svg rect[fill^=url]")
+    assert hatched.count() == 4  # two scores, two results
+
+
+def test_a_warp_of_a_block_of_two_dimensions_says_whose_it_is(page):
+    choose(page, "Kernel", "block_warp")
+    choose(page, "Scores", "normal")
+    settle(page)
+    opened(page, "steps")
+    give(page, "Warp (0–31)", 9)
+    hint = page.locator("[data-part=steps] .lab-hint")
+    until(page, "document.querySelector('.lab-step-note').textContent.includes(' of ')")
+    assert hint.inner_text() == "Warp 9 has the threads (32–63, 1) of its block, written (x, y)."
+    choose(page, "Stop at", "barrier")
+    words = page.locator(".lab-step-note").inner_text()
+    assert "barrier of the block: none of its threads goes on before all are here" in words
+    choose(page, "Kernel", "block_tree")
+    settle(page)
+    give(page, "Warp (0–15)", 15)
+    until(page, "document.querySelector('.lab-step-note').textContent.includes(' of ')")
+    assert hint.inner_text() == "Warp 15 has the threads 480–511 of its block."
+
+
+@pytest.mark.parametrize("kernel", ["warp", "online", "block_tree"])
 def test_another_kernel_and_the_steps_of_its_warp(page, kernel):
     choose(page, "Kernel", kernel)
     choose(page, "Scores", "normal")
@@ -434,7 +481,7 @@ def test_every_control_has_a_name_and_a_size_for_thumbs(page):
 def test_it_fits_a_phone(page, width, theme):
     page.set_viewport_size({"width": width, "height": 800})
     page.evaluate("name => document.documentElement.dataset.theme = name", theme)
-    for kernel in ("naive", "no_barrier_between_levels", "warp"):
+    for kernel in ("naive", "no_barrier_between_levels", "warp", "block_warp", "warp_merge"):
         choose(page, "Kernel", kernel)
         page.get_by_role("button", name="Run").click()
         settle(page)
@@ -582,19 +629,23 @@ def product(browser, address) -> Iterator:
 
 def ran(page) -> None:
     """What the page ran gave the counts that both Python's emulator and formulas give."""
-    rows, cols, name = page.evaluate(
-        "[SoftmaxLab.last.rows, SoftmaxLab.last.cols, document.querySelector('select').value]"
+    rows, cols, block, name = page.evaluate(
+        "(({rows, cols, block}) => [rows, cols, block, document.querySelector('select').value])"
+        "(SoftmaxLab.last)"
     )
+    kernel = registry.get(name)
+    kernel = replace(kernel, rows_per_block=block // kernel.threads_per_row)
     arrays = [
         np.array(each, np.float32)
         for each in page.evaluate("SoftmaxLab.last.arrays.map((a) => Array.from(a))")
     ]
     arrays[0] = arrays[0].reshape(rows, cols)
-    known = emulator.run(name, *arrays).counts.known()
+    known = emulator.run(kernel, *arrays).counts.known()
     assert {name: counts(page)[name] for name in known} == known
     told = page.locator("[data-part=counts] tbody tr td:nth-child(4)").all_inner_texts()
     assert told and set(told) == {"yes"}
-    assert f"{rows} results are right" in said(page)
+    results = f"{page.evaluate('SoftmaxLab.last.y.length')}"
+    assert f"{results} results are right" in said(page)
 
 
 def test_a_product_is_run_counted_and_judged(product):

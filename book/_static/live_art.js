@@ -156,8 +156,8 @@ Lab.art = (look) => {
       [look.live, look.lost].forEach((ink, k) => art += paths[k] && `<path d="${paths[k]}" fill="none" stroke="${ink}" stroke-width="1.5"${k ? ' stroke-dasharray="6 4"' : ""}/>`);
       art += squares(110, LANES.map((bank) => ["idle", "live"][crowd(bank)] ?? "lost"));
       for (const [bank, words] of banks) if (words.size > 1) art += text(centre(bank), 124, words.size, { anchor: "middle", size: 13 });
-      art += label(8, 146, `bank 0, from the start of ${step.array}`) + label(width - 10, 146, `bank ${WARP - 1}`, "end");
-      y = 176;
+      art += label(8, 150, `bank 0, from the start of ${step.array}`) + label(width - 10, 150, `bank ${WARP - 1}`, "end");
+      y = 182;
     }
     art += label(8, y, `what each lane ${step.op === "load" ? "reads" : "writes"}${far ? ` of ${step.array}` : `, and at which byte of ${step.array}`}`);
     return [y + 10 + tall(held) + 2, art + registers(y + 10, held, kinds)];
@@ -175,7 +175,7 @@ Lab.art = (look) => {
     const who = all ? "All 32 lanes" : one ? `Lane ${lanes[0]} alone` : `${lanes.length} lanes`;
     if (step.op === "shuffle") {
       const moved = lanes.filter((lane) => step.address[lane] !== lane), [first] = moved.length ? moved : lanes;
-      return `${who} exchange a value; lane ${first} reads lane ${step.address[first]}: it had ${told(step.before[first])} and receives ${told(step.after[first])}.`
+      return `${who} exchange ${step.size > 4 ? `${step.size} bytes` : "a value"}; lane ${first} reads lane ${step.address[first]}: it had ${told(step.before[first])} and receives ${told(step.after[first])}.`
         + ([...step.before, ...step.after].flat().includes(LOWEST) ? " Where it says low, it is −FLT_MAX, from which every maximum starts." : "");
     }
     if (!isAccess(step)) return `${who} ${one ? "is" : "are"} at a barrier of the ${step.op === "barrier" ? "block: none of its threads" : "warp: none of its lanes"} goes on before all are here.`;

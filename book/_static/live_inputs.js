@@ -119,11 +119,12 @@ function plot(art, look, onDraw) {
     const scale = (LOW - 4) / (top - low), axis = base + low * scale, m = each ? n : Math.min(SHOWN, y?.length ?? n), space = each ? pitch : Math.min(88, (wide - 16) / m);
     const thick = Math.max(1, space * 0.7), middle = (i) => left + space * (i + 0.5), wordy = space >= 44, what = each ? "results y" : wide < 480 ? "y, for each row" : "results y, one for each row";
     out.push(art.text(left, base - LOW - 7, !y ? `${what}: after the run` : wide < 480 ? `${what}; lines: exact` : `${what}, and the exact answer as lines`, { size: 13, muted: true }));
-    out.push(art.text(wide - 8, base - LOW - 7, finite.length ? `highest: ${Math.max(...finite).toPrecision(3)}` : "", { size: 13, muted: true, anchor: "end" }));
+    out.push(art.text(wide - 8, base - LOW - 7, finite.length ? `highest: ${Math.max(...finite).toPrecision(3).replaceAll("-", "−")}` : "", { size: 13, muted: true, anchor: "end" }));
     for (let i = 0; y && i < Math.min(m, y.length); i++) {
       const right = Object.is(y[i], want[i]) || Math.abs(y[i] - want[i]) <= 1e-3 * Math.max(top, -low), h = y[i] * scale;
       const tall = Math.max(Math.min(h, axis - base + LOW), axis - base);
       if (Number.isFinite(h)) out.push(art.rect(middle(i) - thick / 2, axis - Math.max(tall, 0), thick, Math.abs(tall), right ? look.live : look.lost));
+      else if (right && !Number.isNaN(h)) out.push(art.rect(middle(i) - thick / 2, h < 0 ? axis : base - LOW, thick, Math.max(h < 0 ? base - axis : axis - base + LOW, 6), `url(#${id})`, look.line));
       else out.push(art.text(middle(i), base - 6, wordy ? brief(y[i]) : "×", { anchor: "middle", size: 13 }));
       if (Number.isFinite(want[i])) out.push(`<path d="M${middle(i) - space * 0.45} ${axis - want[i] * scale}h${space * 0.9}" stroke="currentColor" stroke-width="2"/>`);
       if (wordy && Number.isFinite(h)) out.push(art.text(middle(i), base + 16, y[i].toPrecision(3), { anchor: "middle", size: 13 }));

@@ -46,7 +46,7 @@ Lab.stepper = (did, { art, info, file, range, gone, blocks, warps, threads, retr
   [block, warp] = [Math.min(block, blocks - 1), Math.min(warp, warps - 1)];
   const number = (max) => el("input", { type: "number", min: 0, max, step: 1 });
   const ofBlock = number(blocks - 1), ofWarp = number(warps - 1), stops = el("select"), slider = el("input", { type: "range", min: 0 });
-  const note = el("p", { className: "lab-note lab-step-note" }), picture = el("div", { className: "lab-frame lab-wide", tabIndex: 0 }), source = Lab.listing(info.texts);
+  const note = el("p", { className: "lab-note lab-step-note" }), whose = el("p", { className: "lab-hint" }), picture = el("div", { className: "lab-frame lab-wide", tabIndex: 0 }), source = Lab.listing(info.texts);
   const back = el("button", { type: "button" }, "‹ Back"), next = el("button", { type: "button" }, "Next ›");
   picture.setAttribute("role", "region");
   picture.setAttribute("aria-label", "Picture of the step");
@@ -91,6 +91,7 @@ Lab.stepper = (did, { art, info, file, range, gone, blocks, warps, threads, retr
   }
   function draw() {
     tell();
+    whose.textContent = `Warp ${warp} has the ${members()} of its block${down > 1 ? ", written (x, y)" : ""}.`;
     slider.value = at;
     const held = document.activeElement; // a button that ends at the last step would lose the reader's place
     [back.disabled, next.disabled] = [found(-1) < 0, found(1) < 0];
@@ -102,7 +103,7 @@ Lab.stepper = (did, { art, info, file, range, gone, blocks, warps, threads, retr
       return;
     }
     const total = Lab.grouped(traced);
-    note.textContent = `${warps > 1 ? `Warp ${warp}, ${members()}. ` : ""}${at + 1} of ${total}: ${step.file}:${step.line}. ${art.spoken(step)}`;
+    note.textContent = `${at + 1} of ${total}: ${step.file}:${step.line}. ${art.spoken(step)}`;
     slider.setAttribute("aria-valuetext", note.textContent);
     const tallest = Math.max(...steps.slice(0, 256).map(art.heightOf), art.heightOf(step));
     picture.innerHTML = art.picture(step, tallest);
@@ -126,8 +127,8 @@ Lab.stepper = (did, { art, info, file, range, gone, blocks, warps, threads, retr
   const chooser = el("div", { className: "lab-controls" },
     labelled(`Block (0–${blocks - 1})`, ofBlock), labelled(`Warp (0–${warps - 1})`, ofWarp), labelled("Stop at", stops));
   if (blocks === 1) chooser.children[0].hidden = true;
-  if (warps === 1) chooser.children[1].hidden = true;
-  const host = el("div", {}, chooser, el("div", { className: "lab-stepbar" }, back, labelled("Step", slider), next), note, picture, source.host);
+  if (warps === 1) chooser.children[1].hidden = whose.hidden = true;
+  const host = el("div", {}, chooser, whose, el("div", { className: "lab-stepbar" }, back, labelled("Step", slider), next), note, picture, source.host);
   offer();
   if (block || warp) choose();
   else go(Math.min(at, Math.max(0, traced - 1)));

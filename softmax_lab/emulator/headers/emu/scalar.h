@@ -125,6 +125,10 @@ template <>
 constexpr uint32_t type_of<Scalar<Float16>> = FLOAT16;
 template <>
 constexpr uint32_t type_of<Scalar<BFloat16>> = BFLOAT16;
+template <class T>
+concept PairOfFloats = sizeof(T) == 8 && requires { T{Float(), Float()}; };
+template <PairOfFloats T>
+constexpr uint32_t type_of<T> = FLOAT32;  // a shuffle moves both words
 
 // ---- operators. `Meet` is the type in which two operands meet: double where one is double; none
 // for half with float, which CUDA refuses too.
