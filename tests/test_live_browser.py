@@ -266,7 +266,7 @@ def test_every_registered_kernel_is_run_counted_and_judged(page):
     for kernel in registry.KERNELS:
         choose(page, "Kernel", kernel)
         for scores in ("normal", "all equal"):
-            choose(page, "Scores", scores)
+            choose(page, "Entries" if "gemv" in kernel else "Scores", scores)
             give(page, "Columns", 45)
             settle(page)
             ran(page)
@@ -287,6 +287,8 @@ def test_a_warp_of_a_block_of_two_dimensions_says_whose_it_is(page):
     choose(page, "Kernel", "block_warp")
     choose(page, "Scores", "normal")
     settle(page)
+    forms = page.locator("[data-part=counts] .lab-formula").all_inner_texts()
+    assert {"4·⌈M/P⌉", "6·P·⌈M/P⌉·⌈T/W⌉", "M·N + P·⌈M/P⌉·(T·log₂ W + ⌈T/W⌉ − 1)"} <= {*forms}
     opened(page, "steps")
     give(page, "Warp (0–31)", 9)
     hint = page.locator("[data-part=steps] .lab-hint")

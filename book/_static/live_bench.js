@@ -56,7 +56,7 @@ function formula(tree, tight = false) {
   if (!Array.isArray(tree)) return `${tree}`;
   const [name, a, b] = tree, all = (each) => formula(each);
   switch (name) {
-    case "*": return `${formula(a, true)}·${formula(b, true)}`;
+    case "*": return times(...product(tree));
     case "+": case "-": case "%": {
       const text = `${formula(a)} ${{ "+": "+", "-": "−", "%": "mod" }[name]} ${formula(b, name === "-")}`;
       return tight ? `(${text})` : text;
@@ -66,15 +66,22 @@ function formula(tree, tight = false) {
   }
   return `${name}(${tree.slice(1).map(all).join(", ")})`;
 }
+/** [the number, the rest in words] of a product, which may be of one thing. */
+function product(tree) {
+  const factors = (each) => Array.isArray(each) && each[0] === "*" ? [...factors(each[1]), ...factors(each[2])] : [each], all = factors(tree);
+  const number = all.reduce((n, each) => typeof each === "number" ? n * each : n, 1);
+  return [number, all.filter((each) => typeof each !== "number").map((each) => formula(each, true)).join("·")];
+}
+const times = (number, text) => number === 1 && text ? text : text ? `${number}·${text}` : `${number}`;
 /** The closed form of one count over all phases: like ones are gathered. */
 function closedForm(kernel, field) {
-  const times = new Map(), terms = (tree) => Array.isArray(tree) && tree[0] === "+" ? [...terms(tree[1]), ...terms(tree[2])] : [tree];
+  const found = new Map(), terms = (tree) => Array.isArray(tree) && tree[0] === "+" ? [...terms(tree[1]), ...terms(tree[2])] : [tree];
   for (const [, formulas] of kernel.phases)
     for (const tree of field in formulas ? terms(formulas[field]) : []) {
-      const text = formula(tree, true);
-      times.set(text, (times.get(text) ?? 0) + 1);
+      const [number, text] = product(tree);
+      found.set(text, (found.get(text) ?? 0) + number);
     }
-  return [...times].map(([text, n]) => (n > 1 ? `${n}·${text}` : text)).join(" + ");
+  return [...found].map(([text, number]) => times(number, text)).join(" + ");
 }
 
 // What formulas call, and what their symbols stand for.

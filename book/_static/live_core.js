@@ -15,7 +15,8 @@ function core() {
 
   /** The module file's text: base64 of gzip of a length, a description in JSON, and the WebAssembly. */
   async function unpack(base64) {
-    const packed = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+    const text = atob(base64), packed = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i); // much faster than Uint8Array.from
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
     const size = new DataView(bytes.buffer).getUint32(0, true);
