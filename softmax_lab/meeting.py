@@ -127,3 +127,25 @@ def waiting(book: Ledger) -> Sentence:
         others=(book.kernel.block - book.kernel.threads_per_row) // WARP,
         rows=book.kernel.rows_per_block,
     )
+
+
+def switched_off(book: Ledger) -> Sentence:
+    """Why the GPU counts more shared-memory instructions of `block_tree` than its source asks for:
+    an `if` that became predicates is executed by every warp."""
+    warps, rounds = book.kernel.block // WARP, book.kernel.block.bit_length() - 1
+    each = 2 * warps * (3 * rounds + 2)
+    return say(
+        "Of the shared-memory requests the GPU counts {seen}, the source asks for {derived}. The "
+        "compiler made of the `if` in the tree a switch on each instruction, so all {warps} warps "
+        "execute the three accesses of all {rounds} rounds, most of them with every lane off: two "
+        "trees, {warps} warps, 3 · {rounds} + 2 accesses make {each} a row, {all} in all. An "
+        "instruction without a lane moves nothing: of wavefronts the GPU counts {waves}, as "
+        "derived.",
+        seen=book.measured and book.measured.counts.shared_requests,
+        derived=book.executed.shared_requests,
+        warps=warps,
+        rounds=rounds,
+        each=each,
+        all=each * book.rows,
+        waves=book.measured and book.measured.counts.shared_wavefronts,
+    )

@@ -7,6 +7,7 @@ import pytest
 
 from softmax_lab import cuts, ledger, meeting, reference, versus
 from softmax_lab.cuts import WRONG
+from softmax_lab.units import number
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +86,15 @@ def test_a_line_that_is_gone_is_seen(cut):
         assert not found.faults and not reference.compare(found.y, x).ok
     else:
         assert cut.line.outcome in {fault.kind for fault in found.faults}
+
+
+@pytest.mark.parametrize("shape", [(256, 1024), (250, 1001), (32, 65536)])
+def test_warps_that_are_switched_off_make_up_the_difference(shape):
+    book = ledger.ledger("block_tree", *shape, counted=False)
+    said = str(meeting.switched_off(book))
+    if book.measured is None:
+        pytest.skip(book.not_measured)
+    seen = book.measured.counts
+    assert seen.shared_requests == 928 * book.rows  # 2 trees, 16 warps, 3 accesses in 9 rounds, 2
+    assert seen.shared_wavefronts == book.executed.shared_wavefronts
+    assert f"make 928 a row, {number(seen.shared_requests)} in all" in said
