@@ -54,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     soak = add("soak", _soak, "hold random launches on this machine's GPU against the oracle")
     soak.add_argument("--launches", type=int, metavar="N", help="default: 100000")
     soak.add_argument("--seed", type=int, default=0, metavar="S")
+    soak.add_argument("--batch", type=int, metavar="B", help="only that one again, unrecorded")
     for one in (sanitize, soak):
         one.add_argument("--kernels", type=_names, metavar="A,B", help="default: all")
         one.add_argument("--publish", action="store_true", help="into the package's records")
@@ -183,9 +184,11 @@ def _soak(options) -> int:
         soak.LAUNCHES if options.launches is None else options.launches,
         options.seed,
         options.kernels,
+        batch=options.batch,
         say=lambda line: print(line, flush=True),
     )
-    print(f"recorded in {session.save(options.publish)}")
+    if options.batch is None:
+        print(f"recorded in {session.save(options.publish)}")
     return 1 if failed else 0
 
 

@@ -91,7 +91,7 @@ def can_hold(out, shape: tuple[int, ...]) -> None:
         raise ValueError(f"out must have the shape of the result, {shape}; got {out.shape}")
     if isinstance(out, np.ndarray) and not out.flags.writeable:
         raise ValueError("out must be writable, got a read-only array")
-    if any(size > 1 and not step for size, step in zip(shape, out.strides, strict=True)):
+    if out.size and any(n > 1 and not step for n, step in zip(shape, out.strides, strict=True)):
         raise ValueError(f"out must not repeat elements, got strides {out.strides}: a broadcast")
 
 

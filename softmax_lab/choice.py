@@ -1,4 +1,4 @@
-"""Which kernel the operators launch, by family and row length: the one place that says so."""
+"""Which kernel the operators launch, by family and shape: the one place that says so."""
 
 from __future__ import annotations
 
@@ -6,22 +6,33 @@ from softmax_lab import registry
 from softmax_lab.families import SIZE_LIMIT, Family
 from softmax_lab.registry import Kernel
 
-BEST: dict[str, tuple[tuple[int, str], ...]] = {
-    "softmax": ((16, "online"), (2048, "warp"), (SIZE_LIMIT - 1, "block_online")),
+_ANY = SIZE_LIMIT - 1
+_FEW = 512  # rows that leave most of a large GPU idle, had each a warp alone
+
+BEST: dict[str, tuple[tuple[int, int, str], ...]] = {
+    "softmax": (
+        (_ANY, 16, "online"),
+        (_FEW, 256, "warp_merge"),
+        (_FEW, _ANY, "block_tree"),
+        (_ANY, 2048, "warp_merge"),
+        (_ANY, _ANY, "block_online"),
+    ),
     "log_softmax": (
-        (2048, "log_softmax/online_warp"),
-        (SIZE_LIMIT - 1, "log_softmax/online_block"),
+        (_FEW, 256, "log_softmax/online_warp"),
+        (_FEW, _ANY, "log_softmax/online_block"),
+        (_ANY, 2048, "log_softmax/online_warp"),
+        (_ANY, _ANY, "log_softmax/online_block"),
     ),
 }
-"""By family, for rows of up to so many columns, this kernel. A test holds it against the recorded
-times."""
+"""By family: for up to so many rows of up to so many columns this kernel, the first that fits. A
+test holds it against the recorded times."""
 
 
-def best(family: Family, cols: int) -> Kernel | None:
-    """The kernel of a family that the operators launch on rows of `cols` columns, None where none
-    takes them."""
-    for most, name in BEST.get(family.name, ()):
+def best(family: Family, rows: int, cols: int) -> Kernel | None:
+    """The kernel of a family that the operators launch on a matrix (rows, cols), None where none
+    takes its rows."""
+    for most_rows, most_cols, name in BEST.get(family.name, ()):
         kernel = registry.get(name)
-        if cols <= min(most, kernel.max_cols):
+        if rows <= most_rows and cols <= min(most_cols, kernel.max_cols):
             return kernel
     return None

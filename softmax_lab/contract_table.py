@@ -11,7 +11,7 @@ from softmax_lab.promises import Clause
 from softmax_lab.prose import Sentence, Table, names
 from softmax_lab.units import MISSING
 
-NOTHING, SAME = "–", "the same"
+NOTHING, SAME = "–", "same"
 SHOWN = 3
 """Values of a result that differs which a cell shows: those of the first row that differs, for the
 rows of the contract are as long."""
@@ -49,7 +49,7 @@ def _row(clause: Clause) -> tuple[str, ...]:
 def _signs(words: str) -> str:
     """Infinities, NaN and minus signs as they are printed in books."""
     words = re.sub(r"([-+])inf\b", lambda m: {"-": "−∞", "+": "+∞"}[m[1]], words)
-    return re.sub(r"\bnan\b", "NaN", re.sub(r"(?<=[\s(])-(?=\d)", "−", words))
+    return re.sub(r"\bnan\b", "NaN", re.sub(r"(?<=[\s(e])-(?=\d)", "−", words))
 
 
 def _kernel(clause: Clause) -> str:
@@ -88,7 +88,7 @@ def _beside(outcome: Outcome, clause: Clause) -> str:
     if outcome.refused:
         return "has no `out`" if NO_OUT in outcome.words else f"`{values[0]}`"
     if values == (wanted := ours.split()[1:]):
-        return f"the same, in {kind}"
+        return f"{SAME}, in {kind}"
     apart = [k for k, pair in enumerate(zip(values, wanted, strict=False)) if pair[0] != pair[1]]
     start = apart[0] // SHOWN * SHOWN if len(values) == len(wanted) else 0
     before, after = "…, " * (start > 0), ", …" * (len(values) > start + SHOWN)

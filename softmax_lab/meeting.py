@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from softmax_lab import cost, reference
+from softmax_lab.excerpts import source_line
 from softmax_lab.facts import WARP
 from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, Table, say
@@ -92,10 +93,26 @@ def cut_off(values: Sequence[float]) -> Table:
         held = int(np.clip(np.trunc(value), -(2**31), 2**31 - 1))
         with np.errstate(over="ignore"):
             power = float(np.exp(np.float32(np.float32(value) - np.float32(held))))
-        rows.append((number(float(np.float32(value)), 10), number(held), number(power)))
+        rows.append((number(value, 10), number(held), number(power)))
     heads = ("maximum", "as an int", r"\(e^{\text{maximum} - \text{int}}\)")
     note = "Cut off towards zero; beyond the integers of 32 bits the GPU takes the nearest of them."
     return Table(heads, tuple(rows), frozenset(range(3)), note=note)
+
+
+def undone(cuts: Sequence) -> Table:
+    """Lines of our kernels beside what stands there once a repair is undone (`cuts.Cut`s)."""
+    rows = [
+        (
+            f"`{cut.file}`, line {cut.number}",
+            f"`{source_line(cut.kernel.name, cut.file, cut.number)}`",
+            f"`{cut.instead}`" if cut.instead else "–",
+            cut.line.outcome,
+        )
+        for cut in cuts
+    ]
+    heads = ("where", "here", "as published", "what finds it")
+    note = "As published: what does the same in our file. Wrong numbers: the oracle alone."
+    return Table(heads, tuple(rows), note=note)
 
 
 def waiting(book: Ledger) -> Sentence:
@@ -109,4 +126,26 @@ def waiting(book: Ledger) -> Sentence:
         each=book.kernel.threads_per_row // WARP,
         others=(book.kernel.block - book.kernel.threads_per_row) // WARP,
         rows=book.kernel.rows_per_block,
+    )
+
+
+def switched_off(book: Ledger) -> Sentence:
+    """Why the GPU counts more shared-memory instructions of `block_tree` than its source asks for:
+    an `if` that became predicates is executed by every warp."""
+    warps, rounds = book.kernel.block // WARP, book.kernel.block.bit_length() - 1
+    each = 2 * warps * (3 * rounds + 2)
+    return say(
+        "Of the shared-memory requests the GPU counts {seen}, the source asks for {derived}. The "
+        "compiler made of the `if` in the tree a switch on each instruction, so all {warps} warps "
+        "execute the three accesses of all {rounds} rounds, most of them with every lane off: two "
+        "trees, {warps} warps, 3 · {rounds} + 2 accesses make {each} a row, {all} in all. An "
+        "instruction without a lane moves nothing: of wavefronts the GPU counts {waves}, as "
+        "derived.",
+        seen=book.measured and book.measured.counts.shared_requests,
+        derived=book.executed.shared_requests,
+        warps=warps,
+        rounds=rounds,
+        each=each,
+        all=each * book.rows,
+        waves=book.measured and book.measured.counts.shared_wavefronts,
     )

@@ -161,7 +161,7 @@ def _on_gpu(family: Family, x, axis: int, out, dtype: np.dtype):
     if not x.size:
         return gpu.empty(x, x.shape, dtype) if out is None else out
     cols = x.shape[axis] if x.ndim else 1
-    kernel = choice.best(family, cols) if str(x.dtype) in EXACT else None
+    kernel = choice.best(family, x.size // cols, cols) if str(x.dtype) in EXACT else None
     there = out is not None and is_aligned(out) and not overlap(x, out)
     if kernel is None or not (there and is_aligned(x) and all(map(_packed, _rows(axis, x, out)))):
         gpu.refuse_in_capture(family.name, "give it packed float32 rows and out= of their own")

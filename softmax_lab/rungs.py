@@ -51,7 +51,7 @@ def table(books: Sequence[Ledger]) -> Table:
             )
         )
     known = [book.measured for book in books if book.measured and book.measured.seconds]
-    said = f"{known[0].dtype}; {provenance(known[0])}" if known else f"Time: {MISSING}."
+    said = f"{known[0].dtype}; {provenance(*known)}" if known else f"Time: {MISSING}."
     note = (
         f"On {shape(rows, cols)}. Bytes of one element, asked for by lanes and moved at L1; FLOPs "
         f"of the textbook over the bytes moved; useful bytes a second over the copy's. {said}"

@@ -160,7 +160,7 @@ def _under(program: str, tool: str, kernels: Sequence[Kernel], shapes) -> tuple[
         for name in CONTROLS[tool]
     }
     known = [name for name, count in controls.items() if count]
-    control = f"found {' and '.join(known)}" if known else f"MISSED {' and '.join(controls)}"
+    control = f"found {' and '.join(known)}" if known else f"missed {' and '.join(controls)}"
     if not errors(kernels):
         return control, dict.fromkeys((kernel.name for kernel in kernels), 0)
     return control, {kernel.name: errors([kernel]) for kernel in kernels}

@@ -83,26 +83,33 @@ class Tally:
     said: list[str] = field(default_factory=list)
 
 
-def plan(launches: int, seed: int, kernels: Sequence[Kernel]) -> Iterator[Batch]:
-    """`launches` launches, a family after another in turn, so that each kernel gets about as
-    many."""
+def plan(
+    launches: int, seed: int, kernels: Sequence[Kernel], batch: int | None = None
+) -> Iterator[Batch]:
+    """`launches` launches, a family after another in turn, so that each kernel gets about as many;
+    or the one batch of that number."""
     turns = list(gpu.by_family(kernels).items())
-    turns = [(name, mine) for name, mine in turns for _ in mine]
-    for number in range(-(-launches // TOGETHER)):
+    turns = [mine for _, mine in turns for _ in mine]
+    numbers = range(-(-launches // TOGETHER)) if batch is None else (batch,)
+    for number in numbers:
         rng = np.random.default_rng([seed, number])
-        name, mine = turns[number % len(turns)]
+        mine = turns[number % len(turns)]
         rows, cols = _shape(rng)
         kinds = mine[0].family.kinds
-        starts = tuple(
+        starts = [
             Start(
                 mine[int(rng.integers(len(mine)))].name,
                 int(rng.integers(STREAMS)),
                 int(rng.integers(4)),
             )
-            for _ in range(min(TOGETHER, launches - number * TOGETHER))
+            for _ in range(TOGETHER)
+        ]
+        kind, shift = kinds[int(rng.integers(len(kinds)))], int(rng.integers(4))
+        if batch is None:
+            starts = starts[: launches - number * TOGETHER]
+        yield Batch(
+            *(seed, number, mine[0].family.name, rows, cols, kind, shift), starts=tuple(starts)
         )
-        kind = kinds[int(rng.integers(len(kinds)))]
-        yield Batch(seed, number, name, rows, cols, kind, int(rng.integers(4)), starts)
 
 
 def _shape(rng: np.random.Generator) -> tuple[int, int]:
@@ -125,10 +132,11 @@ def run(
     seed: int = 0,
     kernels: Iterable[str | Kernel] | None = None,
     *,
+    batch: int | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> tuple[Session, int]:
-    """The planned launches on the current device, judged on the host; a session and how many
-    failed.
+    """The planned launches on the current device, or those of one `batch`, judged on the host; a
+    session and how many failed.
 
     Raises ValueError for kernels that do not fit or no launches, RuntimeError without a GPU.
     """
@@ -141,14 +149,14 @@ def run(
     streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(STREAMS)]
     workers, clocks, waiting = os.cpu_count() or 1, [], deque()
     with ThreadPoolExecutor(workers) as pool:
-        for batch in plan(launches, seed, chosen):
-            inputs, bits = _launched(batch, streams)
-            waiting.append((batch, pool.submit(judged, batch, inputs, bits)))
+        for each in plan(launches, seed, chosen, batch):
+            inputs, bits = _launched(each, streams)
+            waiting.append((each, pool.submit(judged, each, inputs, bits)))
             while len(waiting) > 4 * workers:
                 _enter(tallies, *waiting.popleft(), say)
-            if batch.number % 1000 == 0:
+            if each.number % 1000 == 0:
                 clocks += provenance.clocks_now(device.id)
-                say(f"{batch.number * TOGETHER} launches")
+                say(f"{each.number * TOGETHER} launches")
         while waiting:
             _enter(tallies, *waiting.popleft(), say)
     failed = sum(each.failures for each in tallies.values())
@@ -161,7 +169,7 @@ def run(
         for kernel, each in tallies.items()
         if each.launches
     )
-    say(f"{launches} launches, {failed} failed")
+    say(f"{sum(row.launches for row in rows)} launches, {failed} failed")
     return Session(facts.slug(about["GPU"]), rows, {name: about}), failed
 
 

@@ -136,9 +136,10 @@ def _frame(head, words, values, kinds, sources, lost=frozenset()) -> Svg:
     names = _ROWS.get(head, ("slot", "slot"))
     body = [text(_LEFT, 20, head)]
     body += [
-        text(_left(t) + _SIDE / 2, 44, f"thread {t}", anchor="middle", size=13, muted=True)
+        text(_left(t) + _SIDE / 2, 44, str(t), anchor="middle", size=14, muted=True)
         for t in range(THREADS)
     ]
+    body.append(text(_left(THREADS), 44, "thread", size=15, muted=True))
     for y, name, shown, looks in zip((52, 164), names, values, kinds, strict=True):
         body.append(text(_left(THREADS), y + 36, name, size=15, muted=True))
         for t, (value, kind) in enumerate(zip(shown, looks, strict=True)):

@@ -25,7 +25,7 @@ def under_tools(gpu: str | None = None) -> Several | Sentence:
         for kernel in _in_order(rows)
     ]
     provenance = table.runs[rows[-1].run]
-    heads = ("errors", *tools)
+    heads = ("kernel", *(f"{tool} [errors]" for tool in tools))
     shapes = len(provenance.get("shapes", "").split())
     return Several(
         (
@@ -65,7 +65,7 @@ def at_random(gpu: str | None = None) -> Several | Sentence:
         )
         for kernel in _in_order(rows)
     ]
-    heads = ("kernel", "launches", "wrong", "largest error, of what is allowed")
+    heads = ("kernel", "launches", "wrong", "largest error [of allowed]")
     first = rows[-1]
     return Several(
         (

@@ -83,10 +83,12 @@ def _fall(who: str, sheet: Gpu, times: Sequence[tuple[int, int, float]]) -> Sent
     fast, wide = max(times, key=useful), min(times, key=lambda run: run[0])
     (busy, _), (there, blocks) = _blocks(wide[0], sheet), _blocks(fast[0], sheet)
     lost = useful(fast) / useful(wide)
+    if fast == wide:
+        return say("{who}: {a} has the highest rate of all.", who=who, a=written(*wide[:2]))
     return say(
-        "{who}: from {a} to {b} the rate falls by {lost:×}. With {idle} of {all} multiprocessors "
-        "without a block, {part:×} of that is idle ones; each of the others is {pace:×} slower, "
-        "with {one} block instead of up to {many}.",
+        "{who}: from {a} to {b} the rate falls by {lost:×}. That is {part:×} because {idle} of "
+        "{all} multiprocessors have no block, times {pace:×} in the pace of the others, which have "
+        "{one} block each instead of up to {many}.",
         who=who,
         a=written(*fast[:2]),
         b=written(*wide[:2]),
@@ -118,25 +120,23 @@ def recovers(few: Measured | None, many: Sequence[Measured | None]) -> Sentence:
         words = "{rows} rows, {gain:×} on {more:×} the multiprocessors"
         more, gain = _pace(run, sheet)[0] / alone, _useful(run) / _useful(few)
         said.append(say(words, rows=run.rows, gain=gain, more=more).words)
-    full = min((rows for rows in paces if rows >= sheet.multiprocessors), default=max(paces))
-    best = max(paces, key=paces.get)
+    words = "The rate against that of {few} rows of {cols}: {said}. "
+    best, one_each = max(paces, key=paces.get), sheet.multiprocessors
+    known_facts = {"few": few.rows, "cols": few.cols, "said": "; ".join(said)}
+    if one_each not in paces:
+        words += "With exactly one block on each multiprocessor: {first}."
+        return say(words, first=MISSING, **known_facts)
     verdict = {
-        (True, True): "Idle multiprocessors are half of the answer, too few warps on the others "
-        "the other half.",
+        (True, True): "Idle multiprocessors are one part of the answer, too few warps on the "
+        "others the other.",
         (True, False): "Idle multiprocessors are the answer.",
         (False, True): "More than idle multiprocessors is at work already at the first step.",
         (False, False): "A multiprocessor slows down in company: idle ones are not the answer.",
-    }[abs(paces[full] - 1) <= CLOSE, paces[best] > 1 + CLOSE]
+    }[abs(paces[one_each] - 1) <= CLOSE, paces[best] > 1 + CLOSE]
+    words += "For each multiprocessor with a block that is {first:×} the pace at {full} rows, one "
+    words += f"block each, and {{top:×}} at {{best}}. {verdict}"
     return say(
-        "The rate against that of {few} rows of {cols}: {said}. For each multiprocessor with a "
-        "block that is {first:×} the pace at {full} rows, and {top:×} at {best}. " + verdict,
-        few=few.rows,
-        cols=few.cols,
-        said="; ".join(said),
-        first=paces[full],
-        full=full,
-        top=paces[best],
-        best=best,
+        words, first=paces[one_each], full=one_each, top=paces[best], best=best, **known_facts
     )
 
 

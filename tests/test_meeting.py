@@ -7,6 +7,7 @@ import pytest
 
 from softmax_lab import cuts, ledger, meeting, reference, versus
 from softmax_lab.cuts import WRONG
+from softmax_lab.units import number
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,15 @@ def test_merging_threads_is_putting_a_row_together(books):
     assert "takes 765 FLOPs" in said and "765 as executed" in said  # 255 merges
 
 
+def test_repairs_stand_beside_what_was_published():
+    (gone,) = (cut for cut in cuts.cuts() if cut.name == "block_tree-reuse")
+    (held,) = (cut for cut in cuts.cuts() if cut.name == "block_warp-float")
+    first, second = meeting.undone([gone, held]).rows
+    assert first == ("`block_tree.cu`, line 32", "`__syncthreads();`", "–", "shared race")
+    assert second[1] == "`const float row_max = maxima[mine][0];`"
+    assert second[2] == "`const int row_max = int(maxima[mine][0]);`"
+
+
 BLOCKS = [cut for cut in cuts.cuts() if cut.kernel.name.startswith("block")]
 
 
@@ -76,3 +86,15 @@ def test_a_line_that_is_gone_is_seen(cut):
         assert not found.faults and not reference.compare(found.y, x).ok
     else:
         assert cut.line.outcome in {fault.kind for fault in found.faults}
+
+
+@pytest.mark.parametrize("shape", [(256, 1024), (250, 1001), (32, 65536)])
+def test_warps_that_are_switched_off_make_up_the_difference(shape):
+    book = ledger.ledger("block_tree", *shape, counted=False)
+    said = str(meeting.switched_off(book))
+    if book.measured is None:
+        pytest.skip(book.not_measured)
+    seen = book.measured.counts
+    assert seen.shared_requests == 928 * book.rows  # 2 trees, 16 warps, 3 accesses in 9 rounds, 2
+    assert seen.shared_wavefronts == book.executed.shared_wavefronts
+    assert f"make 928 a row, {number(seen.shared_requests)} in all" in said

@@ -109,7 +109,7 @@ def test_the_chapters_words_on_short_rows_hold():
     table = pace.further_columns([*short, recorded("naive", 65536, 1024)])
     costs = {row[0]: float(row[2].replace("\u202f", "")) for row in table.rows}
     assert costs["1 → 2"] < costs["2 → 4"] < costs["4 → 7"] < costs["7 → 8"]
-    assert costs["8 → 16"] == pytest.approx(costs["7 → 8"], rel=0.05)
+    assert costs["8 → 16"] == pytest.approx(costs["7 → 8"], rel=0.12)
     assert costs["16 → 1\u202f024"] > 1.5 * costs["8 → 16"]
 
 

@@ -20,8 +20,14 @@ ASKED = {
 }
 
 
+LARGE = {key for key in ASKED if CLAUSES[key[0]].scope == "large"}
+
+
 def test_every_clause_was_put_to_every_library():
-    assert set(peers.recorded()) == ASKED
+    """Only what takes more memory than most machines have may wait; the table says so."""
+    found = set(peers.recorded())
+    assert found <= ASKED
+    assert found >= ASKED - LARGE
 
 
 def test_a_record_names_version_date_and_python():
@@ -103,8 +109,8 @@ def test_cells_say_what_differs(monkeypatch):
         return cell("out overlaps x", 3)
 
     ours = peers.ours(CLAUSES["out overlaps x"], "softmax")
-    assert other(ours) == "the same"
-    assert other(ours.replace("float32", "float64")).startswith("softmax: the same, in float64")
+    assert other(ours) == "same"
+    assert other(ours.replace("float32", "float64")).startswith("softmax: same, in float64")
     assert other("raises IndexError", "bad").startswith("softmax: `IndexError`")
     assert "gives …, NaN, 0.245, 0.665; " in other(
         "float32 0.09 0.245 0.665 0.09 0.245 0.665 nan 0.245 0.665"
@@ -125,7 +131,7 @@ def test_the_share_that_agrees_is_counted_from_the_table():
         column = [row[3 + k] for row in contract_table.table().rows]
         asked = sum(peers.asked(clause) for clause in CLAUSES.values())
         missing = column.count("not measured yet")
-        assert f"{peer.name} on {column.count('the same')} of {asked - missing}" in said, library
+        assert f"{peer.name} on {column.count('same')} of {asked - missing}" in said, library
 
 
 def test_the_command_prints_the_table_and_refuses_half_an_option(capsys):

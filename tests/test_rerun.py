@@ -173,7 +173,9 @@ def run(rows, cols, seconds, kernel="block_online", **more) -> Measured:
 
 def test_a_fall_is_idle_multiprocessors_times_pace():
     said = str(wide.fall(None))
-    assert "falls by 2.72×" in said and "1.44×" in said and "1.89× slower" in said
+    assert (
+        "falls by 2.72×" in said and "1.44×" in said and "1.89× in the pace of the others" in said
+    )
     assert "14 of 46" in said and "up to 6" in said
     slow = again()
     rows = tuple(
@@ -182,7 +184,14 @@ def test_a_fall_is_idle_multiprocessors_times_pace():
     )
     both = str(wide.fall(replace(slow, rows=rows)))
     # 132 / 32 is more than the whole loss: each of the busy ones is then the faster
-    assert "falls by 4×" in both and "4.12×" in both and "0.97× slower" in both
+    assert "falls by 4×" in both and "4.12×" in both and "0.97× in the pace" in both
+
+
+def test_a_widest_shape_that_is_fastest_falls_by_nothing():
+    fast = again()
+    rows = tuple(replace(each, cold_s=1e-9 * each.rows) for each in fast.rows)
+    said = str(wide.fall(replace(fast, rows=rows)))
+    assert said.endswith("H200, cold: 32\u00a0×\u00a065\u202f536 has the highest rate of all.")
 
 
 def test_a_crowd_counts_blocks_and_shares_the_rate():
@@ -210,7 +219,7 @@ def test_clocks_with_work_are_read_from_the_counters():
 @pytest.mark.parametrize(
     ("at_132", "at_1056", "verdict"),
     [
-        (1.0, 4.0, "half of the answer"),
+        (1.0, 4.0, "one part of the answer"),
         (1.0, 1.0, "are the answer"),
         (2.0, 8.0, "More than idle"),
         (0.5, 0.9, "not the answer"),
@@ -221,6 +230,8 @@ def test_the_test_decides(at_132, at_1056, verdict):
     first, second = run(132, 65536, 1e-3 / at_132), run(1056, 65536, 8e-3 / at_1056)
     said = str(wide.recovers(few, [first, None, second]))
     assert verdict in said and f"{at_132:g}× the pace at 132 rows" in said
+    later = str(wide.recovers(few, [second]))  # nobody measured one block each: no verdict
+    assert MISSING in later and "answer" not in later and "1\u202f056 rows" in later
     assert MISSING in str(wide.recovers(few, [None])) and MISSING in str(wide.recovers(None, []))
 
 

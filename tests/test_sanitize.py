@@ -117,9 +117,9 @@ def test_a_tool_that_finds_no_planted_defect_is_told(tool):
     tool("CLEAN if tool == 'synccheck' or not planted else MEMCHECK")
     lines = []
     session, _ = sanitize.run(["naive"], say=lines.append)
-    assert any("synccheck" in line and "MISSED" in line for line in lines)
+    assert any("synccheck" in line and "missed" in line for line in lines)
     (about,) = session.provenance.values()
-    assert "synccheck MISSED" in about["controls"]
+    assert "synccheck missed" in about["controls"]
 
 
 def test_a_process_that_fails_without_a_word_is_no_success(tool):

@@ -46,6 +46,7 @@ def test_a_seed_is_one_plan_and_a_batch_depends_on_its_number_alone():
     assert batches[:5] == list(soak.plan(5 * soak.TOGETHER, 7, KERNELS))
     assert batches != list(soak.plan(1000, 8, KERNELS))
     assert sum(len(batch.starts) for batch in batches) == 1000
+    assert list(soak.plan(1000, 7, KERNELS, 40)) == [batches[40]]
 
 
 def test_a_plan_reaches_every_kernel_kind_stream_and_alignment_about_as_often():
@@ -146,9 +147,12 @@ def test_the_command_fails_where_a_launch_did(pretend, tmp_path, monkeypatch, ca
     monkeypatch.setenv("SOFTMAX_LAB_DATA", str(tmp_path))
     call = ["soak", "--launches", "64", "--seed", "3", "--kernels", "warp,naive"]
     assert main(call) == 0
+    assert "recorded in" in capsys.readouterr().out
+    assert main([*call, "--batch", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "16 launches, 0 failed" in said and "recorded" not in said
     pretend.append(broken("naive", FAULTS["elements unwritten"]))
     assert main(call) == 1
-    assert "recorded in" in capsys.readouterr().out
 
 
 @pytest.mark.gpu

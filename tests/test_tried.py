@@ -16,7 +16,7 @@ ABOUT = {
     "driver": "1",
     "shapes": "5x7 37x33",
     "compute-sanitizer": "2026.1.0",
-    "controls": "memcheck found reads_one_too_many; synccheck MISSED half_the_block",
+    "controls": "memcheck found reads_one_too_many; synccheck missed half_the_block",
 }
 NAMES = ("warp", "naive", "roof/copy")
 
@@ -59,7 +59,7 @@ def test_a_clean_run_in_the_order_of_the_list():
     assert str(words) == "12 launches of 3 kernels, at 2 shapes under each of 2 tools: no error."
     assert [row[0] for row in table.rows] == ["`naive`", "`warp`", "`roof/copy`"]
     assert all(row[1:] == ("0", "0") for row in table.rows)
-    assert "MISSED half_the_block" in str(controls)
+    assert "missed half_the_block" in str(controls)
     assert "Toy GPU, 2026-12-01" in str(source) and "compute-sanitizer 2026.1.0" in str(source)
 
 

@@ -115,7 +115,7 @@ SCORES = (
 )
 """Scores from plain to odd; the first float below -2^31 among them."""
 
-LARGE = ((130, 300), (130, 64), (130, 3), (1, 7))
+LARGE = ((130, 300), (130, 64), (130, 3), (9, 5), (1, 7))
 """Shapes to search from: what does not show at the first needs short rows, or one row alone."""
 
 
