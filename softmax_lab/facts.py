@@ -18,6 +18,14 @@ LINE = 128
 BANKS = 32
 """Shared-memory banks, each 4 bytes wide (CUDA C++ Programming Guide, "Shared Memory")."""
 
+GRID, BLOCK = (2**31 - 1, 65535, 65535), (1024, 1024, 64)
+"""Most blocks of a grid and threads of a block along x, y and z; a block has 1024 in all (CUDA C++
+Programming Guide, "Technical Specifications per Compute Capability")."""
+
+WITHOUT_OPT_IN = 48 * 1024
+"""Bytes of dynamic shared memory that any kernel may be launched with; more must be asked for once
+(CUDA C++ Programming Guide, "Shared Memory", compute capability 7.x and later)."""
+
 OLDEST_DRIVER = 525
 """NVIDIA's first driver for CUDA 12, which CuPy and NVRTC are of (CUDA Toolkit Release Notes)."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from softmax_lab import nvrtc, registry
 from softmax_lab.arguments import can_hold, check_array, in_one_memory, overlap
-from softmax_lab.facts import OLDEST_DRIVER
+from softmax_lab.facts import OLDEST_DRIVER, WITHOUT_OPT_IN
 from softmax_lab.nvrtc import ARCHS, Compiled, CompileError, SpillError, ToolkitError, compile
 from softmax_lab.registry import Kernel
 
@@ -169,8 +169,11 @@ def function(kernel: str | Kernel, dtype: str, device: int):
             arch = nvrtc.arch_for(int(here.compute_capability))
             module = cupy.cuda.function.Module()
             module.load(compile(kernel, arch, dtype).cubin)
+            made = module.get_function(kernel.symbol)
+            if kernel.shared_bytes > WITHOUT_OPT_IN:
+                made.max_dynamic_shared_size_bytes = kernel.shared_bytes
             # Another thread may have been faster. What it loaded may run already and must stay.
-            return _FUNCTIONS.setdefault(key, module.get_function(kernel.symbol))
+            return _FUNCTIONS.setdefault(key, made)
     return _FUNCTIONS[key]
 
 

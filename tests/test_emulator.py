@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -435,7 +436,11 @@ def test_the_memory_limit_is_a_message():
 @pytest.mark.parametrize(
     ("grid", "block", "message"),
     [
-        (1, 1025, "1 to 1024 threads"),
+        (1, 1025, "a block has up to 1024, 1024, 64 along x, y, z, got 1025"),
+        (1, (32, 33), "1 to 1024 threads"),
+        (1, (1, 1, 65), "a block has up to"),
+        ((1, 65536), 32, "a grid has up to 2147483647, 65535, 65535 along x, y, z"),
+        (2**31, 32, "a grid has up to"),
         (0, 32, "grid is one to three sizes"),
         ((1, 2, 3, 4), 1, "grid is one to three"),
     ],
@@ -443,6 +448,33 @@ def test_the_memory_limit_is_a_message():
 def test_impossible_launches(grid, block, message):
     with pytest.raises(ValueError, match=message):
         emulator.launch(kernel("y[0] = x[0];"), grid, block, (LINE32, Out((1,)), 0))
+
+
+def test_rows_along_the_y_of_a_grid_end_at_65535():
+    # T18: a launch that asks for more is refused before it runs, and says so only to who looks.
+    text = """extern "C" __global__ void rows(float* y, int rows) { y[blockIdx.y] = 1; }"""
+    for rows in (65535, 65536):
+        launched = partial(emulator.launch, Source(text), (1, rows), 1, (Out((rows,)), rows))
+        if rows == 65535:
+            assert launched(count=False).y.all()
+        else:
+            with pytest.raises(ValueError, match=r"no such launch: a grid .* got \(1, 65536\)"):
+                launched(count=False)
+
+
+def test_much_shared_memory_must_be_asked_for():
+    # T19: 48 KiB are given without a word, more only after it.
+    text = """extern "C" __global__ void last(float* y, int n) {
+        extern __shared__ float s[];
+        s[n - 1] = 7;
+        y[0] = s[n - 1];
+    }"""
+    given = Source(text), 1, 1, (Out((1,)),)
+    assert emulator.launch(*given[:3], (*given[3], 12288), shared=49152).y[0] == 7
+    with pytest.raises(ValueError, match=r"49156 bytes of dynamic shared memory.*FuncSetAttribute"):
+        emulator.launch(*given[:3], (*given[3], 12289), shared=49156)
+    assert emulator.launch(*given[:3], (*given[3], 12289), shared=49156, opt_in=True).y[0] == 7
+    assert emulator.launch(*given[:3], (*given[3], 12289), shared=49152, opt_in=True).faults
 
 
 def test_the_wrong_number_of_arguments():

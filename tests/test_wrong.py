@@ -177,8 +177,8 @@ def test_a_search_finds_where_it_begins():
 TRAPS = {
     *(f"T{n}" for n in (*range(1, 18), 20)),
 }
-"""Numbers of the traps of published kernels that a kernel can fall into. T18 and T19 are launches,
-T21 to T33 measurements, T34 is of a matrix product."""
+"""Numbers of the traps of published kernels that a kernel can fall into. T18 and T19 are launches
+(test_emulator), T21 to T33 measurements, T34 is of a matrix product."""
 
 
 def test_every_trap_that_a_kernel_can_fall_into_is_among_the_faults():

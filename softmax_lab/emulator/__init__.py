@@ -73,6 +73,7 @@ def run(
         arguments,
         kernel=kernel.symbol,
         shared=kernel.shared_bytes,
+        opt_in=True,
         lockstep=lockstep,
         sanitize=sanitize,
         trace=trace,
@@ -97,6 +98,7 @@ def plain(kernel: Kernel | str, *arrays: np.ndarray, limits: Limits = Limits()) 
         arguments,
         kernel=kernel.symbol,
         shared=kernel.shared_bytes,
+        opt_in=True,
         count=False,
         limits=limits,
     )

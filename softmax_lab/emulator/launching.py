@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softmax_lab import counts
+from softmax_lab import counts, facts
 from softmax_lab.counts import Counts
 from softmax_lab.emulator import report
 from softmax_lab.emulator import trace as traces
@@ -60,6 +60,7 @@ def launch(
     *,
     kernel: str | None = None,
     shared: int = 0,
+    opt_in: bool = False,
     count: bool = True,
     lockstep: bool = True,
     sanitize: bool = False,
@@ -75,7 +76,8 @@ def launch(
     """Executes any kernel; `arguments` are arrays, `Out(shape)`, `Virtual(shape)`, ints and floats.
 
     `kernel` names one of several, or a template instance such as `"softmax<128>"`; `shared` is
-    dynamic shared memory [B]; `blocks=(first, last)` runs only those; `cluster` blocks, or with
+    dynamic shared memory [B], of which a kernel gets no more than 48 KiB without `opt_in`, as with
+    cudaFuncSetAttribute; `blocks=(first, last)` runs only those; `cluster` blocks, or with
     `cooperative` all, are alive together. Raises ValueError for a launch that no GPU would take,
     and CompilerMissing, CompileError, SourceError, EmulatorCrash, EmulatorTimeout.
     """
@@ -88,11 +90,16 @@ def launch(
         defines=tuple(defines),
     )
     number = _number(program, kernel)
-    sizes = _triple("grid", grid)
+    sizes = _triple("grid", grid, facts.GRID)
+    if shared > facts.WITHOUT_OPT_IN and not opt_in:
+        raise ValueError(
+            f"no such launch: {shared} bytes of dynamic shared memory, over {facts.WITHOUT_OPT_IN} "
+            "must be asked for before it (cudaFuncSetAttribute; here opt_in=True)"
+        )
     group = int(np.prod(sizes, dtype=object)) if cooperative else cluster
     request = Launch(
         sizes,
-        _triple("block", block),
+        _triple("block", block, facts.BLOCK),
         tuple(arguments),
         shared,
         group,
@@ -104,10 +111,13 @@ def launch(
     return _run_of(program, number, request, execute(program, number, request, limits), count)
 
 
-def _triple(name: str, size: int | tuple[int, ...]) -> tuple[int, int, int]:
+def _triple(name: str, size: int | tuple[int, ...], most: tuple[int, ...]) -> tuple[int, int, int]:
     sizes = (size,) if isinstance(size, (int, np.integer)) else tuple(size)
-    if not 1 <= len(sizes) <= 3 or any(not 0 < int(n) < 2**31 for n in sizes):
+    if not 1 <= len(sizes) <= 3 or any(int(n) < 1 for n in sizes):
         raise ValueError(f"{name} is one to three sizes from 1 up, got {size!r}")
+    if any(int(n) > limit for n, limit in zip(sizes, most, strict=False)):
+        limits = ", ".join(map(str, most))
+        raise ValueError(f"no such launch: a {name} has up to {limits} along x, y, z, got {size!r}")
     return (*map(int, sizes), 1, 1)[:3]
 
 
