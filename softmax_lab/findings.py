@@ -121,7 +121,7 @@ def hardware_flops(book: Ledger) -> Sentence:
     done = book.executed
     plain = done.flops - done.div + done.f64
     expected = plain + sum(getattr(done, field) * each for field, each in EXPANDED.items())
-    met = [field for field in EXPANDED if field != "log" or done.log]
+    met = [field for field in EXPANDED if getattr(done, field)] or list(EXPANDED)
     became = [fill(f"{{n}} for {_ONE[field]}", n=EXPANDED[field]) for field in met]
     products = [fill("{n} times {k}", n=EXPANDED[f], k=getattr(done, f)) for f in met]
     apart = "to the unit" if expected == seen else "which is not the GPU's number"

@@ -17,7 +17,6 @@ from softmax_lab.registry import COPY
 from softmax_lab.roofline import occupancy, rate
 from softmax_lab.runs import provenance, shape, sm_clock
 from softmax_lab.units import MISSING, number, percent, times
-from softmax_lab.unrolling import AHEAD
 
 
 def room(book: Ledger) -> Sentence:
@@ -187,19 +186,17 @@ def alignment(runs: Sequence[Measured | None]) -> Table | Sentence:
         *("clocks waited, for a column", "for a column [ns]"),
     )
     note = (
-        "Wavefronts: clocks that L1 needs to hand a request its data. Turns that miss: of all walks "
-        "together, by the model of addresses and the loads that the machine code sends off at once. "
-        f"Waited: by a warp, for an answer of L1, L2 or DRAM. "
+        "Wavefronts: clocks that L1 needs to hand a request its data. Turns that miss: of all "
+        "walks together, by the model of addresses and the loads that the machine code sends off "
+        "at once. Waited: by a warp, for an answer of L1, L2 or DRAM. "
         f"{provenance(*shown, of=('times', 'counters'))}"
     )
     return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
 
 
 def _turns_that_miss(run: Measured) -> float | None:
-    """Turns in which some lane enters a sector, for a column, over all walks of a kernel; None where
-    its machine code was not read."""
-    if run.kernel not in AHEAD:
-        return None
-    size = ITEMSIZE[run.dtype]
-    each = (coalescing.turns_with_a_new_sector(run.cols, turn, size) for turn in AHEAD[run.kernel])
-    return sum(each) / run.cols
+    """Turns in which some lane enters a sector, for a column, over all walks of a kernel; None
+    where its machine code was not read."""
+    ahead, size = registry.get(run.kernel).ahead, ITEMSIZE[run.dtype]
+    turns = [coalescing.turns_with_a_new_sector(run.cols, turn, size) for turn in ahead]
+    return sum(turns) / run.cols if turns else None

@@ -43,21 +43,6 @@ no recorded shape yet takes the body of two for some lanes and not for others.
 """
 
 
-AHEAD = {
-    "naive": (16, 4, 1),
-    "online": (4, 1),
-    "online_rescale": (4, 1),
-    "online_branchfree": (4, 1),
-    **dict.fromkeys(("warp", "warp_rescale", "warp_merge", "log_softmax/online_warp"), (4, 1)),
-}
-"""Loads that a warp sends off before it first needs the answer of one, walk by walk, as read in the
-machine code of NVRTC 12.9 for sm_90.
-
-A division keeps a last walk from being more than one ahead even where it is unrolled: the call for
-its rare cases stands between an element and the next. A kernel that is not here was not read.
-"""
-
-
 def added(rows: int, cols: int, loop: Loop, size: int = 4) -> tuple[int, int]:
     """(requests, sectors) that a warp-per-row pass over a packed (rows, cols) matrix makes beyond
     its source.

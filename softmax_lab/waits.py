@@ -21,11 +21,10 @@ from softmax_lab.ledger import Ledger
 from softmax_lab.machine import INSTRUCTIONS
 from softmax_lab.prose import Sentence, Table, say
 from softmax_lab.records import Measured
-from softmax_lab.registry import COPY
+from softmax_lab.registry import COPY, get
 from softmax_lab.roofline import bytes_in_flight, rate
 from softmax_lab.runs import provenance, shape, sm_clock
 from softmax_lab.units import MISSING, number, percent
-from softmax_lab.unrolling import AHEAD
 
 PARTS = {
     "warps": "places for warps",
@@ -165,20 +164,21 @@ def in_flight(book: Ledger, loads: Sequence[int]) -> Table | Sentence:
 
 
 def answers(runs: Sequence[Measured | None]) -> Table | Sentence:
-    """How often a warp waits for an answer of L1, L2 or DRAM, by its machine code, and how long each
-    time, by the counters; for kernels with a warp on a row."""
+    """How often a warp waits for an answer of L1, L2 or DRAM, by its machine code, and how long
+    each time, by the counters; for kernels with a warp on a row."""
     rows, shown = [], []
     for run in filter(None, runs):
         stalled = run.gpu in GPUS and waited_for_memory(run.counters, GPUS[run.gpu])
-        if not stalled or run.kernel not in AHEAD or (clock := sm_clock(run)) is None:
+        ahead = get(run.kernel).ahead
+        if not stalled or not ahead or (clock := sm_clock(run)) is None:
             continue
         shown.append(run)
         steps = -(-run.cols // WARP)
-        turns = sum(-(-steps // each) for each in AHEAD[run.kernel])
+        turns = sum(-(-steps // each) for each in ahead)
         seen, gpu = run.counters, GPUS[run.gpu]
         clocks = stalled / run.rows / turns
         there = busy(seen, gpu)["warps"] * MULTIPROCESSORS[gpu.compute_capability].warps
-        cells = (there, len(AHEAD[run.kernel]) * steps, turns, clocks, 1e9 * clocks / clock)
+        cells = (there, len(ahead) * steps, turns, clocks, 1e9 * clocks / clock)
         rows.append((f"`{run.kernel}`, {shape(run.rows, run.cols)}", *map(number, cells)))
     if not rows:
         return say(f"How long a warp waits for an answer: {MISSING}.")
@@ -187,8 +187,8 @@ def answers(runs: Sequence[Measured | None]) -> Table | Sentence:
         *("waits for a row", "for each [clocks]", "for each [ns]"),
     )
     note = (
-        "Waits: by the loads that the machine code sends off at once. For each: the clocks in which "
-        "warps waited for L1, L2 or DRAM, over rows and waits. "
+        "Waits: by the loads that the machine code sends off at once. For each: the clocks in "
+        "which warps waited for L1, L2 or DRAM, over rows and waits. "
         f"{provenance(*shown, of=('times', 'counters'))}"
     )
     return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)

@@ -4,9 +4,9 @@ import pytest
 from softmax_lab.coalescing import (
     request,
     rows_on_boundary,
-    turns_with_a_new_sector,
     strided,
     thread_per_row_sectors,
+    turns_with_a_new_sector,
     vectors_per_row_sectors,
     warp_per_row_sectors,
 )

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from softmax_lab import bench, ledger, pace
+from softmax_lab import KERNELS, bench, ledger, pace
 from softmax_lab.counters import OPCODES, waited_for_memory
 from softmax_lab.facts import GPUS
 from softmax_lab.records import Measured
-from softmax_lab.units import MISSING, number, percent
-from softmax_lab.unrolling import AHEAD
+from softmax_lab.units import MISSING, number
 
 ABOUT = {"GPU": "NVIDIA H200", "date": "2026-11-30 10:00 UTC", "clocks seen": "SM 1755–1980 MHz, x"}
 
@@ -126,7 +125,9 @@ def test_the_chapters_words_on_odd_rows_hold():
     runs = {name: [recorded(name, *shape) for shape in shapes] for name in ("naive", "online")}
     column = {name: [run.seconds / run.cols for run in of] for name, of in runs.items()}
     assert all(of[3] / of[1] > 1.32 for of in column.values())
-    assert column["naive"][0] / column["naive"][1] > 1.32 > column["online"][0] / column["online"][1]
+    assert (
+        column["naive"][0] / column["naive"][1] > 1.32 > column["online"][0] / column["online"][1]
+    )
     assert column["naive"][0] > 1.1 * column["online"][0]
     assert all(column["naive"][k] < 1.02 * column["online"][k] for k in (1, 2, 3))
     for name, of in runs.items():
@@ -164,7 +165,9 @@ def test_the_loads_ahead_are_those_of_the_branches_that_ran(name, others):
     """A turn of each walk branches back once; beside that there is a branch for each division, and
     half a branch a step for the one branch of four steps that was left and its side."""
     run = recorded(name, 250, 1000)
-    back = sum(1 / turn for turn in AHEAD[name][:-1]) + 1 / 4  # the last walk has turns of four
+    back = (
+        sum(1 / turn for turn in KERNELS[name].ahead[:-1]) + 1 / 4
+    )  # the last walk has turns of four
     if name == "online":
         others += 1
     taken = run.counters[f"{OPCODES}.BRA"] / (8 * run.cols)

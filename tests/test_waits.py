@@ -140,7 +140,9 @@ def test_a_part_whose_counter_is_missing_is_a_gap(warp, name):
 def test_how_long_an_answer_takes_by_hand(warp):
     about = {"clocks seen": "SM 2000 MHz, memory 1 MHz"}
     run = replace(warp.measured, counters=SEEN, rows=264, cols=1000, provenance=about)
-    table = waits.answers([None, run, replace(run, gpu="some-gpu"), replace(run, kernel="gemv/x")])
+    table = waits.answers(
+        [None, run, replace(run, gpu="some-gpu"), replace(run, kernel="block_tree")]
+    )
     ((name, *cells),) = table.rows
     assert name.startswith("`warp`, ")
     # 13 clocks an instruction, 800 instructions a row: 32 steps go by fours and by ones
@@ -196,6 +198,8 @@ def test_the_chapters_words_on_merge_and_block_hold():
     assert 1.05 < fewer(256, 1024) < 1.08
     assert gain(65536, 16) > 2 and fewer(65536, 16) < 1
     assert gain(65536, 1024) - 1 > 3 * (max(few[:3]) - 1)
+    # a gigabyte in as many rows as either kernel's blocks leave room for: neither hint nor block
+    assert 4096 < 132 * 32 and gain(4096, 65536) < 1.05
     dram = counters.busy(measured("warp_merge", 65536, 1024).counters, H200)["DRAM"]
     assert 0.6 < dram < 0.7
 
