@@ -233,3 +233,11 @@ def test_the_first_kernel_waits_for_answers_and_keeps_l1_at_work():
         shares = counters.waited(seen, H200)
         assert shares["long_scoreboard"] > 0.75 and shares["lg_throttle"] < 0.05
         assert seen[counters.L1_BUSY] > 50
+
+
+def test_the_chapters_words_on_warp_and_block_hold():
+    def gain(*shape):
+        return measured_time("warp_merge", *shape) / measured_time("block_online", *shape)
+
+    assert max(gain(8192, 128), gain(2048, 512), gain(65536, 1024)) < 0.9
+    assert min(gain(256, 1024), gain(128, 8192), gain(32, 65536), gain(4096, 65536)) > 1.2
