@@ -85,18 +85,19 @@ def thread_per_row_sectors(rows: int, cols: int, size: int = 4) -> int:
     return full * one_warp(WARP) + (one_warp(tail) if tail else 0)
 
 
-def share_of_steps_with_a_new_sector(cols: int, size: int = 4) -> float:
-    """Share (0 to 1) of the steps along packed rows of `cols` elements, one row a lane, at which
-    some lane of a warp enters a sector that it has not read from.
+def turns_with_a_new_sector(cols: int, turn: int, size: int = 4) -> int:
+    """Turns of `turn` steps along packed rows of `cols` elements, one row a lane, in which some
+    lane of a warp enters a sector that it has not read from.
 
-    Rows of a whole number of sectors let all lanes enter theirs together; of other rows each lane
-    does so at its own step. Raises ValueError for rows without elements.
+    Rows of a whole number of sectors let all lanes enter theirs at the same step; of other rows
+    each lane does so at its own. A last turn may be shorter. Raises ValueError for rows without
+    elements and turns without steps.
     """
-    if cols < 1:
-        raise ValueError(f"a row has 1 element or more, got {cols}")
+    if cols < 1 or turn < 1:
+        raise ValueError(f"a row has 1 element or more and a turn 1 step, got {cols} and {turn}")
     place = (np.arange(WARP)[:, None] * cols + np.arange(cols)) * size % SECTOR
     # All lanes enter one at the first step, lane 0 at a sector's first byte.
-    return float((place == 0).any(axis=0).mean())
+    return len(np.unique(np.flatnonzero((place == 0).any(axis=0)) // turn))
 
 
 def warp_per_row_sectors(rows: int, cols: int, size: int = 4) -> int:

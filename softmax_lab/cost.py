@@ -103,8 +103,8 @@ def latex(formula: str) -> str:
 
 
 DATA = ("R", "R_T", "D", "R_X", "R_Y")
-"""Symbols that the data decide: rises of running maxima, warp steps whose lanes disagree, merges
-that find the larger maximum in the second of two parts, in a butterfly and in a tree."""
+"""Symbols that the data decide: rises of running maxima, warp steps whose lanes disagree, and
+merges that find the larger maximum in the second of two parts, in a butterfly and in a tree."""
 
 
 def data(phases: Iterable[Phase]) -> tuple[str, ...]:

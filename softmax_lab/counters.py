@@ -160,6 +160,15 @@ def waited(counters: Mapping[str, float], gpu: Gpu) -> dict[str, float]:
     return {reason: counters[name] / whole for reason, name in WAITING.items()}
 
 
+def waited_for_memory(counters: Mapping[str, float], gpu: Gpu) -> float | None:
+    """Clocks that all warps of a launch together waited for an answer of L1, L2 or DRAM; None where
+    a counter is missing."""
+    if not (shares := waited(counters, gpu)):
+        return None
+    each = shares["long_scoreboard"] * warp_clocks(counters, gpu)
+    return each * counters["smsp__inst_executed.sum"]
+
+
 BUSY = ("warps", "issue", "special", "L1", "DRAM")
 """Parts of a GPU whose work the counters tell."""
 

@@ -12,7 +12,7 @@ from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, names, say
 from softmax_lab.records import Measured
 from softmax_lab.roofline import moved_bytes
-from softmax_lab.units import MISSING, number
+from softmax_lab.units import MISSING, fill, number
 from softmax_lab.unrolling import FLOATS, Loop
 
 WORDS = {
@@ -46,10 +46,14 @@ WORDS = {
 """What tables call the fields of `Counts` (and `flops`)."""
 
 
-EXPANDED = {"exp": 10, "div": 10}
-"""FLOPs that an exponential and a division become on the GPU: four multiply-adds, an addition and a
-multiplication around the power of two; five multiply-adds around an estimate of the reciprocal.
-Every recorded launch has this number of them, to the unit."""
+EXPANDED = {"exp": 10, "div": 10, "log": 24}
+"""FLOPs that an exponential, a division and a logarithm become on the GPU: four multiply-adds, an
+addition and a multiplication around the power of two; five multiply-adds around an estimate of the
+reciprocal; eleven, an addition and a multiplication for a polynomial, without any special function.
+Every recorded launch has this number of them, to the unit. (A logarithm of a subnormal number would
+have one multiplication more; the sum of a row is 1 or larger.)"""
+
+_ONE = {"exp": "an exponential", "div": "a division", "log": "a logarithm"}
 
 _FLOPS_OF = {"fadd": 1, "fmul": 1, "ffma": 2, "dadd": 1, "dmul": 1, "dfma": 2}
 
@@ -117,21 +121,23 @@ def hardware_flops(book: Ledger) -> Sentence:
     done = book.executed
     plain = done.flops - done.div + done.f64
     expected = plain + sum(getattr(done, field) * each for field, each in EXPANDED.items())
+    met = [field for field in EXPANDED if getattr(done, field)] or list(EXPANDED)
+    became = [fill(f"{{n}} for {_ONE[field]}", n=EXPANDED[field]) for field in met]
+    products = [fill("{n} times {k}", n=EXPANDED[f], k=getattr(done, f)) for f in met]
     apart = "to the unit" if expected == seen else "which is not the GPU's number"
     return say(
         "The source does {source} FLOPs and {exps} exponentials; the GPU executed {seen} FLOPs, "
-        "{ratio:×} as many. Count {exp} FLOPs for an exponential and {div} for a division: "
-        "{plain} other FLOPs of the source, {exp} times {exps} and {div} times {divs} make "
-        "{expected}, {apart}.",
+        "{ratio:×} as many. Count, in FLOPs, {became}: {plain} other FLOPs of the source and "
+        "{products} make {expected}, {apart}.",
         source=done.flops,
         exps=done.exp,
-        divs=done.div,
         plain=plain,
         seen=seen,
         ratio=seen / done.flops,
         expected=expected,
         apart=apart,
-        **EXPANDED,
+        became=names(became),
+        products=names(products),
     )
 
 

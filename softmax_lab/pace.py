@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from softmax_lab import coalescing, registry
+from softmax_lab.counters import COUNTED, L1_BUSY, WAVEFRONTS, waited_for_memory
 from softmax_lab.facts import GPUS, ITEMSIZE, WARP
 from softmax_lab.ledger import Ledger
 from softmax_lab.machine import INSTRUCTIONS
@@ -154,32 +155,48 @@ def further_columns(runs: Sequence[Measured | None]) -> Table | Sentence:
 
 
 def alignment(runs: Sequence[Measured | None]) -> Table | Sentence:
-    """What is the same and what is not when rows begin at a sector and when they do not, for
-    kernels with a thread on a row."""
+    """What is the same and what is not when rows begin at a sector, anywhere, or a power of two
+    apart, for kernels with a thread on a row."""
     rows, shown = [], []
     for run in filter(None, runs):
         if not run.seconds or INSTRUCTIONS not in run.counters:
             continue
         shown.append(run)
-        walks = -(-run.rows // WARP) * run.cols
-        enters = coalescing.share_of_steps_with_a_new_sector(run.cols, ITEMSIZE[run.dtype])
+        seen, columns = run.counters, -(-run.rows // WARP) * run.cols
+        asked = (*COUNTED["load_requests"], *COUNTED["store_requests"])
+        known = WAVEFRONTS in seen and all(name in seen for name in asked)
+        stalled = run.gpu in GPUS and waited_for_memory(seen, GPUS[run.gpu])
         rows.append(
             (
                 f"`{run.kernel}`, {shape(run.rows, run.cols)}",
-                number(run.counters[INSTRUCTIONS] / walks),
-                percent(run.counters["l1tex__t_sector_hit_rate.pct"] / 100),
-                percent(enters),
+                number(seen[INSTRUCTIONS] / columns),
+                percent(seen["l1tex__t_sector_hit_rate.pct"] / 100),
+                number(seen[WAVEFRONTS] / sum(seen[n] for n in asked) if known else None),
+                percent(seen[L1_BUSY] / 100 if L1_BUSY in seen else None),
+                number(_turns_that_miss(run)),
+                number(stalled / columns if stalled else None),
                 number(1e9 * run.seconds / run.cols),
             )
         )
     if not rows:
         return say(f"What the position of rows changes: {MISSING}.")
     heads = (
-        *("kernel", "instructions for a column", "L1 hit rate"),
-        *("steps at which a lane enters a sector", "for a column [ns]"),
+        *("kernel", "instructions for a column", "L1 hit rate", "wavefronts of a request"),
+        *("L1, its busiest part", "turns that miss, for a column"),
+        *("clocks waited, for a column", "for a column [ns]"),
     )
     note = (
-        "Steps at which a lane enters a sector: of one walk, by the model of addresses. "
+        "Wavefronts: clocks that L1 needs to hand a request its data. Turns that miss: of all "
+        "walks together, by the model of addresses and the loads that the machine code sends off "
+        "at once. Waited: by a warp, for an answer of L1, L2 or DRAM. "
         f"{provenance(*shown, of=('times', 'counters'))}"
     )
-    return Table(heads, tuple(rows), frozenset(range(1, 5)), note=note)
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
+
+
+def _turns_that_miss(run: Measured) -> float | None:
+    """Turns in which some lane enters a sector, for a column, over all walks of a kernel; None
+    where its machine code was not read."""
+    ahead, size = registry.get(run.kernel).ahead, ITEMSIZE[run.dtype]
+    turns = [coalescing.turns_with_a_new_sector(run.cols, turn, size) for turn in ahead]
+    return sum(turns) / run.cols if turns else None

@@ -13,14 +13,15 @@ from softmax_lab.counters import (
     WAVEFRONTS,
     busy,
     waited,
+    waited_for_memory,
     warp_clocks,
 )
-from softmax_lab.facts import GPUS, ITEMSIZE, MULTIPROCESSORS
+from softmax_lab.facts import GPUS, ITEMSIZE, MULTIPROCESSORS, WARP
 from softmax_lab.ledger import Ledger
 from softmax_lab.machine import INSTRUCTIONS
 from softmax_lab.prose import Sentence, Table, say
 from softmax_lab.records import Measured
-from softmax_lab.registry import COPY
+from softmax_lab.registry import COPY, get
 from softmax_lab.roofline import bytes_in_flight, rate
 from softmax_lab.runs import provenance, shape, sm_clock
 from softmax_lab.units import MISSING, number, percent
@@ -160,3 +161,34 @@ def in_flight(book: Ledger, loads: Sequence[int]) -> Table | Sentence:
         about=str(provenance(run, of=("times", "counters"))),
     )
     return Table(heads, tuple(rows), frozenset(range(3)), note=note.words)
+
+
+def answers(runs: Sequence[Measured | None]) -> Table | Sentence:
+    """How often a warp waits for an answer of L1, L2 or DRAM, by its machine code, and how long
+    each time, by the counters; for kernels with a warp on a row."""
+    rows, shown = [], []
+    for run in filter(None, runs):
+        stalled = run.gpu in GPUS and waited_for_memory(run.counters, GPUS[run.gpu])
+        ahead = get(run.kernel).ahead
+        if not stalled or not ahead or (clock := sm_clock(run)) is None:
+            continue
+        shown.append(run)
+        steps = -(-run.cols // WARP)
+        turns = sum(-(-steps // each) for each in ahead)
+        seen, gpu = run.counters, GPUS[run.gpu]
+        clocks = stalled / run.rows / turns
+        there = busy(seen, gpu)["warps"] * MULTIPROCESSORS[gpu.compute_capability].warps
+        cells = (there, len(ahead) * steps, turns, clocks, 1e9 * clocks / clock)
+        rows.append((f"`{run.kernel}`, {shape(run.rows, run.cols)}", *map(number, cells)))
+    if not rows:
+        return say(f"How long a warp waits for an answer: {MISSING}.")
+    heads = (
+        *("kernel", "warps on a multiprocessor", "loads for a row"),
+        *("waits for a row", "for each [clocks]", "for each [ns]"),
+    )
+    note = (
+        "Waits: by the loads that the machine code sends off at once. For each: the clocks in "
+        "which warps waited for L1, L2 or DRAM, over rows and waits. "
+        f"{provenance(*shown, of=('times', 'counters'))}"
+    )
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)

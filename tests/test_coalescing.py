@@ -4,9 +4,9 @@ import pytest
 from softmax_lab.coalescing import (
     request,
     rows_on_boundary,
-    share_of_steps_with_a_new_sector,
     strided,
     thread_per_row_sectors,
+    turns_with_a_new_sector,
     vectors_per_row_sectors,
     warp_per_row_sectors,
 )
@@ -130,9 +130,19 @@ def test_steps_at_which_a_lane_enters_a_sector(cols):
         sectors = {(lane, (lane * cols + i) * 4 // 32) for lane in range(32)}
         before = {(lane, (lane * cols + k) * 4 // 32) for lane in range(32) for k in range(i)}
         entered += bool(sectors - before)
-    assert share_of_steps_with_a_new_sector(cols) == pytest.approx(entered / cols)
+    assert turns_with_a_new_sector(cols, 1) == entered
+
+
+@pytest.mark.parametrize("turn", [2, 4, 16])
+@pytest.mark.parametrize("cols", [1, 7, 8, 12, 33, 100, 1004, 1024])
+def test_a_turn_holds_the_misses_of_its_steps(cols, turn):
+    steps = [any((lane * cols + i) % 8 == 0 for lane in range(32)) for i in range(cols)]
+    turns = [any(steps[at : at + turn]) for at in range(0, cols, turn)]
+    assert turns_with_a_new_sector(cols, turn) == sum(turns)
 
 
 def test_a_row_without_elements_has_no_steps():
     with pytest.raises(ValueError, match="got 0"):
-        share_of_steps_with_a_new_sector(0)
+        turns_with_a_new_sector(0, 1)
+    with pytest.raises(ValueError, match="got 8 and 0"):
+        turns_with_a_new_sector(8, 0)

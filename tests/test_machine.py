@@ -48,6 +48,13 @@ def test_ten_flops_an_exponential_and_ten_a_division_explain_the_hardware(name, 
     assert str(findings.hardware_flops(made)).endswith(", to the unit.")
 
 
+def test_a_logarithm_is_named_where_there_is_one_and_only_there():
+    said = str(findings.hardware_flops(book("log_softmax/online_warp", counted=True)))
+    assert "10 for an exponential and 24 for a logarithm" in said and "division" not in said
+    said = str(findings.hardware_flops(book("naive")))
+    assert "10 for an exponential and 10 for a division:" in said and "logarithm" not in said
+
+
 def test_flops_that_do_not_add_up_are_said_to_be_apart():
     name = "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum"
     made = book("naive")

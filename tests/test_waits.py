@@ -8,7 +8,7 @@ import pytest
 
 from softmax_lab import counters, facts, ledger, waits
 from softmax_lab.machine import INSTRUCTIONS
-from softmax_lab.units import MISSING, SPACE, percent
+from softmax_lab.units import MISSING, SPACE, number, percent
 
 H200 = facts.GPUS["nvidia-h200"]
 
@@ -132,3 +132,112 @@ def test_records_without_the_counters_say_so(warp, name):
 def test_a_part_whose_counter_is_missing_is_a_gap(warp, name):
     less = replace(warp.measured, counters={k: v for k, v in SEEN.items() if k != name})
     assert [row[1] for row in waits.waiting([less]).rows].count(MISSING) == 1
+
+
+# ------------------------------------------------------------------------ how long an answer takes
+
+
+def test_how_long_an_answer_takes_by_hand(warp):
+    about = {"clocks seen": "SM 2000 MHz, memory 1 MHz"}
+    run = replace(warp.measured, counters=SEEN, rows=264, cols=1000, provenance=about)
+    table = waits.answers(
+        [None, run, replace(run, gpu="some-gpu"), replace(run, kernel="block_tree")]
+    )
+    ((name, *cells),) = table.rows
+    assert name.startswith("`warp`, ")
+    # 13 clocks an instruction, 800 instructions a row: 32 steps go by fours and by ones
+    assert cells == ["32", "64", "40", number(13 * 800 / 40), number(13 * 800 / 40 / 2)]
+    assert MISSING in str(waits.answers([None, replace(run, counters={})]))
+
+
+def measured(name, *shape):
+    run = ledger.ledger(name, *shape, counted=False).measured
+    if run is None or not run.counters or not run.seconds:
+        pytest.skip("not measured")
+    return run
+
+
+def each_answer(name, *shape):
+    """How long [ns] a warp waits for one answer, as the table has it."""
+    ((*_, ns),) = waits.answers([measured(name, *shape)]).rows
+    return float(ns)
+
+
+def test_the_chapters_words_on_what_holds_the_warp_back_hold(warp):
+    """A read takes longer than one load a lane allows and less than four; alone and among thirty
+    it takes about as long; schedulers are idle two clocks of five; half of the places are empty."""
+    ones, fours = (float(row[2]) for row in waits.in_flight(warp, (1, 4)).rows)
+    alone, among = each_answer("warp", 32, 65536), each_answer("warp", 65536, 1024)
+    assert ones < alone < among < 1.2 * alone and among < fours
+    seen = warp.measured.counters
+    assert 55 < seen[counters.ISSUING] < 65
+    shares = counters.waited(seen, H200)
+    assert shares["long_scoreboard"] > 0.5
+    filled = measured("warp_merge", 65536, 1024)
+    places = [counters.busy(c, H200)["warps"] for c in (seen, filled.counters)]
+    assert places[0] < 0.5 and places[1] > 0.85
+    assert 0.9 < filled.counters[INSTRUCTIONS] / seen[INSTRUCTIONS] < 1
+    assert 1 < warp.measured.seconds / filled.seconds < 1.7
+    assert each_answer("warp_merge", 65536, 1024) > 1.4 * among
+
+
+def test_the_chapters_words_on_merge_and_block_hold():
+    """Few rows gain about what instructions they save, short ones more than twice on more
+    instructions, many long ones several times what few rows do."""
+
+    def gain(*shape):
+        return measured_time("warp", *shape) / measured_time("warp_merge", *shape)
+
+    def fewer(*shape):
+        runs = (measured(name, *shape).counters for name in ("warp", "warp_merge"))
+        before, after = (seen[INSTRUCTIONS] for seen in runs)
+        return before / after
+
+    few = [gain(*shape) for shape in ((256, 1024), (512, 2048), (128, 8192), (32, 65536))]
+    assert all(1.03 < each < 1.08 for each in few)
+    assert 1.05 < fewer(256, 1024) < 1.08
+    assert gain(65536, 16) > 2 and fewer(65536, 16) < 1
+    assert gain(65536, 1024) - 1 > 3 * (max(few[:3]) - 1)
+    # a gigabyte in as many rows as either kernel's blocks leave room for: neither hint nor block
+    assert 4096 < 132 * 32 and gain(4096, 65536) < 1.05
+    dram = counters.busy(measured("warp_merge", 65536, 1024).counters, H200)["DRAM"]
+    assert 0.6 < dram < 0.7
+
+
+def test_the_chapters_words_on_log_softmax_hold():
+    """Half the special-function instructions and three quarters of all, at most; gains on few long
+    rows, none on short ones."""
+    names = ("warp", "log_softmax/online_warp")
+    soft, log = (measured(name, 256, 1024).counters for name in names)
+    special = f"{counters.OPCODES}.MUFU"
+    assert 0.48 < log[special] / soft[special] < 0.52
+    assert log[INSTRUCTIONS] / soft[INSTRUCTIONS] < 0.75
+    gains = {}
+    for shape in ((128, 8192), (65536, 1024), (8192, 128)):
+        times = [measured_time(name, *shape) for name in names]
+        gains[shape] = times[0] / times[1]
+    assert gains[128, 8192] > gains[65536, 1024] > gains[8192, 128] > 1
+    assert gains[8192, 128] < 1.05
+
+
+def measured_time(name, *shape):
+    run = ledger.ledger(name, *shape, counted=False).measured
+    if run is None or not run.seconds:
+        pytest.skip("not measured")
+    return run.seconds
+
+
+def test_the_first_kernel_waits_for_answers_and_keeps_l1_at_work():
+    for shape in ((256, 1024), (65536, 1024)):
+        seen = measured("naive", *shape).counters
+        shares = counters.waited(seen, H200)
+        assert shares["long_scoreboard"] > 0.75 and shares["lg_throttle"] < 0.05
+        assert seen[counters.L1_BUSY] > 50
+
+
+def test_the_chapters_words_on_warp_and_block_hold():
+    def gain(*shape):
+        return measured_time("warp_merge", *shape) / measured_time("block_online", *shape)
+
+    assert max(gain(8192, 128), gain(2048, 512), gain(65536, 1024)) < 0.9
+    assert min(gain(256, 1024), gain(128, 8192), gain(32, 65536), gain(4096, 65536)) > 1.2
