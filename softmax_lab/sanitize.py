@@ -18,10 +18,10 @@ from softmax_lab.records import Session
 from softmax_lab.registry import COPY, EXHIBITS, KERNELS, Kernel
 
 CONTROLS = {
-    "memcheck": ("reads_one_too_many",),
+    "memcheck": ("misaligned_vector", "writes_without_guard"),
     "racecheck": ("no_barrier_between_levels",),
     "initcheck": ("output_read_first",),
-    "synccheck": ("barrier_after_some_returned", "half_the_block_at_the_barrier"),
+    "synccheck": ("caller_outside_the_mask", "mask_of_lanes_that_left"),
 }
 """The tools, and planted defects of which each has to find one: a tool that finds nothing anywhere
 proves nothing."""

@@ -9,7 +9,7 @@ from softmax_lab.facts import WARP
 from softmax_lab.unrolling import FLOATS, added, added_gemv
 
 SMALL = 32 * 65536
-"""Elements that the emulator counts in a moment; of larger shapes it takes minutes."""
+"""Elements, and threads of all rows, that the emulator runs in a moment; more take minutes."""
 
 DECIDED_BY_ADDRESSES = ("load_requests", "load_sectors", "store_requests", "store_sectors")
 DECIDED_BY_THE_SOURCE = ("shuffles", "barriers", "shared_requests", "shared_wavefronts")
@@ -21,7 +21,8 @@ RECORDED = [
         {
             (row.rows, row.cols)
             for row in records.table("profile", slug).rows
-            if row.kernel == name and row.rows * row.cols <= SMALL
+            if row.kernel == name
+            and row.rows * max(row.cols, KERNELS[name].threads_per_row) <= SMALL
         }
     )
 ]
