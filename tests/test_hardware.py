@@ -52,6 +52,11 @@ def test_hardware_counts_what_the_emulator_counts(name, slug, shape):
             load_requests=counted.load_requests + requests,
             load_sectors=counted.load_sectors + sectors,
         )
+    # The compiler moves the loads of a row's maximum and sum, two at most, behind the test for a
+    # column to write: warps without one do not load them.
+    blocks, _ = kernel.geometry(shape[0])
+    busy = shape[0] * min(-(-shape[1] // WARP), -(-kernel.threads_per_row // WARP))
+    idle = blocks * -(-kernel.block // WARP) - busy
     for field in DECIDED_BY_ADDRESSES:
         assert getattr(measured, field) == getattr(counted, field), field
     for field in DECIDED_BY_THE_SOURCE:
@@ -60,9 +65,9 @@ def test_hardware_counts_what_the_emulator_counts(name, slug, shape):
             continue
         if field == "shared_requests":
             # By opcode: an instruction whose predicate is false in all lanes is executed, too.
-            assert hardware >= 0.998 * ours, field
+            assert hardware >= ours - 2 * idle, field
         elif field == "shared_wavefronts":
-            # On 250 x 1001 three block kernels are 16 to 25 apart; why is not known.
-            assert hardware == pytest.approx(ours, rel=0.002 if shape[1] % WARP else 0), field
+            # What L1 had to try again is in it: up to a percent, and not the same each time.
+            assert ours - 2 * idle <= hardware <= 1.01 * ours, field
         else:
             assert hardware == ours, field
