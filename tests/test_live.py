@@ -9,13 +9,13 @@ import base64
 import gzip
 import json
 import os
-import subprocess
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from nodes import ask
 
 from softmax_lab import (
     cost,
@@ -61,14 +61,7 @@ def decoded(text: str, dtype: str = "<f4") -> np.ndarray:
 
 def under_node(*asked: dict, file: Path = livefile.FILE) -> list[dict]:
     """What the page module answers; NaN and infinities come back as floats."""
-    done = subprocess.run(
-        ["node", ROOT / "tests" / "live.mjs", STATIC, file],
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    answers = ask(asked, ROOT / "tests" / "live.mjs", STATIC, file)
     words = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
     def mended(value):
@@ -78,7 +71,7 @@ def under_node(*asked: dict, file: Path = livefile.FILE) -> list[dict]:
             return {key: mended(each) for key, each in value.items()}
         return words.get(value, value) if isinstance(value, str) else value
 
-    return mended(json.loads(done.stdout))
+    return mended(answers)
 
 
 def matrix(shape, name="normal"):

@@ -5,14 +5,13 @@ The scripts run under Node here; tests/test_views_browser.py opens them in a bro
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
-import subprocess
 from functools import cache
 from itertools import product
 
 import pytest
+from nodes import ask
 
 from softmax_lab import alive, cost, explorers, ledger, livefile, online, registry, roofline, units
 from softmax_lab.facts import SECTOR
@@ -28,15 +27,8 @@ DERIVED = 1e-12
 
 def under_node(asked: list[dict], shared: dict | None = None) -> list:
     """What the scripts answer; an error of theirs is an AssertionError here."""
-    done = subprocess.run(
-        ["node", RUNNER, *(alive.STATIC / name for name in alive.SCRIPTS)],
-        input=json.dumps({"shared": shared or {}, "asked": asked}),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    answers = json.loads(done.stdout)
+    question = {"shared": shared or {}, "asked": asked}
+    answers = ask(question, RUNNER, *(alive.STATIC / name for name in alive.SCRIPTS))
     wrong = [answer["error"] for answer in answers if "error" in answer]
     assert not wrong, wrong
     return [answer.get("is") for answer in answers]
