@@ -84,6 +84,9 @@ def arrays(kernel: str, shape: tuple[int, int], name="normal") -> tuple[np.ndarr
     return registry.get(kernel).family.inputs(name, *shape, 3)
 
 
+described = cache(livefile.describe)
+
+
 def on(kernel: str, shape: tuple[int, int], name="normal") -> dict:
     """The kernel and its inputs, as the scripts are asked."""
     rows, cols = shape
@@ -149,7 +152,7 @@ def test_every_counter_is_the_native_one(kernel):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_step_is_the_native_one(kernel):
     for shape, there in zip(SHAPES, paged(kernel), strict=True):
-        here = [asdict(step) for step in native(kernel, shape).trace]
+        here = [dict(vars(step)) for step in native(kernel, shape).trace]
         assert len(here) == len(there["steps"]) > 0
         for mine, other in zip(here, map(dict, there["steps"]), strict=True):
             values = [(mine.pop(k), other.pop(k)) for k in ("before", "after")]
@@ -227,7 +230,7 @@ def test_a_large_matrix_counts_the_same():
 @needs_node
 def test_planted_defects_are_reported_in_the_same_words():
     source = Source.read(planted.FILE)
-    about = livefile.describe()["planted"]
+    about = described()["planted"]
     x = np.arange(1, planted.SIZE + 1, dtype=np.float32)
     assert sum(bool(each["fault"]) for each in about) > 20
     answers = under_node(*({"what": "planted", "of": each} for each in about))
@@ -249,7 +252,7 @@ def test_planted_defects_are_reported_in_the_same_words():
 
 
 def test_what_a_reader_sees_of_a_planted_defect_does_not_give_it_away():
-    text = livefile.describe()["texts"][planted.FILE.name]
+    text = described()["texts"][planted.FILE.name]
     assert "//" not in text
     for each in planted.planted():
         assert not each.fault or f" {each.name}(" not in text
@@ -257,7 +260,7 @@ def test_what_a_reader_sees_of_a_planted_defect_does_not_give_it_away():
 
 
 def told(name: str) -> dict:
-    return next(each for each in livefile.describe()["cuts"] if each["name"] == name)
+    return next(each for each in described()["cuts"] if each["name"] == name)
 
 
 @needs_node
@@ -289,7 +292,7 @@ def test_a_line_taken_away_is_seen(cut):
 @pytest.mark.parametrize("line", planted.LINES, ids=lambda line: f"{line.kernel}-{line.name}")
 def test_a_twin_without_its_barrier_is_seen(line):
     name = f"{line.kernel}-{line.name}"
-    (twin,) = (each for each in livefile.describe()["planted"] if each["name"] == line.kernel)
+    (twin,) = (each for each in described()["planted"] if each["name"] == line.kernel)
     whole, broken = under_node(
         {"what": "planted", "of": twin},
         {"what": "planted", "of": twin | {"index": told(name)["index"]}},
@@ -369,7 +372,7 @@ def test_steps_of_any_warp_come_in_parts_that_make_the_whole(kernel, block, warp
     assert [(s["op"], s["line"], s["mask"]) for s in there] == [
         (s.op, s.line, s.mask) for s in here
     ]
-    about = livefile.describe()["ops"]
+    about = described()["ops"]
     for part in parts:
         assert part["traced"] == len(here)
         assert [about[op] for op in decoded(part["order"], "u1")] == [s.op for s in here]
@@ -439,7 +442,7 @@ def test_every_step_has_a_picture_and_a_sentence():
 
 
 def test_colours_and_sizes_are_those_of_the_python_pictures():
-    look = livefile.describe()["look"]
+    look = described()["look"]
     assert look["width"] == svg.WIDTH and look["live"] == svg.colour(lane_art.LIVE)
     for script in STATIC.glob("live*.js"):
         for colour in svg.PALETTE.values():
@@ -597,7 +600,7 @@ def test_a_typed_row_is_read():
 
 
 def test_kernels_that_a_page_cannot_run_say_why():
-    about = livefile.describe()
+    about = described()
     assert {k["name"] for k in about["kernels"] + about["absent"]} == set(registry.KERNELS)
     assert all(k["why"] for k in about["absent"])
     naive = registry.get("naive")
@@ -622,7 +625,7 @@ def test_a_launch_that_cannot_be_is_refused_and_the_next_one_runs():
 def of_its_own(text: str, folder: Path) -> Path:
     """A page module of this source alone."""
     module = page.build({"own": Source(text, "own.cu")}, page.tools(livefile.TOOLS))
-    about = livefile.describe() | {
+    about = described() | {
         "sites": module.sites,
         "variables": module.variables,
         "files": module.unit.files,

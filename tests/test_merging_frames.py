@@ -102,6 +102,7 @@ def test_without_a_script_the_birth_is_what_is_seen():
     assert len(view._repr_html_()) < 100_000
 
 
+@pytest.mark.slow  # test_merging.py has the lengths themselves
 def test_the_table_of_lengths():
     rows = {row[0]: row[1:] for row in merging_frames.lengths().rows}
     assert rows[merging.TREES["butterfly"]] == ("32", "1 to 15", "none", "none")
