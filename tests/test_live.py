@@ -108,7 +108,9 @@ def native(kernel: str, shape: tuple[int, int]):
 
 @cache
 def paged(kernel: str) -> list[dict]:
-    return under_node(*({"what": "run", "trace": STEPS} | on(kernel, shape) for shape in shapes(kernel)))
+    return under_node(
+        *({"what": "run", "trace": STEPS} | on(kernel, shape) for shape in shapes(kernel))
+    )
 
 
 # ---- The file ----
