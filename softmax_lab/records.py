@@ -116,6 +116,8 @@ def table(kind: str, gpu: str) -> Table:
     """
     file = f"{checked(kind)}.csv"
     published, mine = read(folder(True) / gpu / file), read(folder() / gpu / file)
+    if not mine.rows:
+        return published
     theirs, now = {row.key for row in published.rows}, functools.cache(fingerprint)
     own = (row for row in mine.rows if row.key not in theirs or _fresh(row, now))
     return merged(published, own, mine.runs)

@@ -1,5 +1,6 @@
-// Runs launches of the page module under Node: JSON of them on standard input, JSON of what they did on standard output.
+// Runs launches of the page module under Node: lines of JSON of them on standard input, of what they did on standard output.
 import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
 import { runInThisContext } from "node:vm";
 
 const [folder, kernels] = process.argv.slice(2);
@@ -40,11 +41,12 @@ const does = {
   lanes: ({ lanes }) => SoftmaxLab.art.laneList(lanes),
   draw: ({ step }) => [art.picture(step), art.spoken(step)],
 };
-const answers = JSON.parse(readFileSync(0, "utf8")).map(({ what, ...rest }) => {
+const answer = ({ what, ...rest }) => {
   try {
     return does[what](rest);
   } catch (error) {
     return { error: error.message };
   }
-});
-process.stdout.write(JSON.stringify(answers, plain));
+};
+for await (const line of createInterface({ input: process.stdin }))
+  process.stdout.write(`${JSON.stringify(JSON.parse(line).map(answer), plain)}\n`);

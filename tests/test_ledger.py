@@ -20,7 +20,7 @@ PROTOTYPE_SHAPES = [
     (1, 1),
     (32, 8),
     (40, 31),
-    (256, 1024),
+    pytest.param((256, 1024), marks=pytest.mark.slow),
 ]
 RANDOM = np.random.default_rng(20261130)
 RANDOM_SHAPES = [

@@ -9,13 +9,13 @@ import base64
 import gzip
 import json
 import os
-import subprocess
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from nodes import ask
 
 from softmax_lab import (
     cost,
@@ -35,11 +35,12 @@ from softmax_lab import (
 from softmax_lab.cuts import WRONG, cuts, without
 from softmax_lab.cuts import run as run_cut
 from softmax_lab.emulator import Out, Source, page
+from softmax_lab.facts import WARP
 from softmax_lab.frames import lane_list, sector_box
 
 ROOT = Path(__file__).resolve().parent.parent
 STATIC = ROOT / "book" / "_static"
-SHAPES = [(1, 1), (5, 7), (37, 100), (200, 3)]
+SHAPES = [(1, 1), (5, 7), (37, 100)]
 KERNELS = [kernel.name for kernel in livefile.shown()]
 STEPS = {"block": 0, "warp": 0, "first": 0, "steps": 4096, "order": 4096}
 CLOCK = "nanoseconds"
@@ -61,14 +62,7 @@ def decoded(text: str, dtype: str = "<f4") -> np.ndarray:
 
 def under_node(*asked: dict, file: Path = livefile.FILE) -> list[dict]:
     """What the page module answers; NaN and infinities come back as floats."""
-    done = subprocess.run(
-        ["node", ROOT / "tests" / "live.mjs", STATIC, file],
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    answers = ask(asked, ROOT / "tests" / "live.mjs", STATIC, file)
     words = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
     def mended(value):
@@ -78,7 +72,7 @@ def under_node(*asked: dict, file: Path = livefile.FILE) -> list[dict]:
             return {key: mended(each) for key, each in value.items()}
         return words.get(value, value) if isinstance(value, str) else value
 
-    return mended(json.loads(done.stdout))
+    return mended(answers)
 
 
 def matrix(shape, name="normal"):
@@ -89,6 +83,15 @@ def matrix(shape, name="normal"):
 def arrays(kernel: str, shape: tuple[int, int], name="normal") -> tuple[np.ndarray, ...]:
     """Inputs of the kernel's family."""
     return registry.get(kernel).family.inputs(name, *shape, 3)
+
+
+described = cache(livefile.describe)
+
+
+def shapes(kernel: str) -> list[tuple[int, int]]:
+    """Shapes of every kernel, and one of several blocks."""
+    per_row = registry.get(kernel).threads_per_row
+    return [*SHAPES, (200 if per_row <= WARP else 6, 3)]
 
 
 def on(kernel: str, shape: tuple[int, int], name="normal") -> dict:
@@ -105,7 +108,9 @@ def native(kernel: str, shape: tuple[int, int]):
 
 @cache
 def paged(kernel: str) -> list[dict]:
-    return under_node(*({"what": "run", "trace": STEPS} | on(kernel, shape) for shape in SHAPES))
+    return under_node(
+        *({"what": "run", "trace": STEPS} | on(kernel, shape) for shape in shapes(kernel))
+    )
 
 
 # ---- The file ----
@@ -141,7 +146,7 @@ def test_made_again_it_has_the_same_bytes():
 @needs_node
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_counter_is_the_native_one(kernel):
-    for shape, there in zip(SHAPES, paged(kernel), strict=True):
+    for shape, there in zip(shapes(kernel), paged(kernel), strict=True):
         here = native(kernel, shape)
         known = here.counts.known() | here.extra
         counters = {name: value for name, value in there["counters"].items() if name in known}
@@ -155,8 +160,8 @@ def test_every_counter_is_the_native_one(kernel):
 @needs_node
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_step_is_the_native_one(kernel):
-    for shape, there in zip(SHAPES, paged(kernel), strict=True):
-        here = [asdict(step) for step in native(kernel, shape).trace]
+    for shape, there in zip(shapes(kernel), paged(kernel), strict=True):
+        here = [dict(vars(step)) for step in native(kernel, shape).trace]
         assert len(here) == len(there["steps"]) > 0
         for mine, other in zip(here, map(dict, there["steps"]), strict=True):
             values = [(mine.pop(k), other.pop(k)) for k in ("before", "after")]
@@ -176,7 +181,7 @@ def test_every_step_is_the_native_one(kernel):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_results_are_right_and_judged_so(kernel):
     family = registry.get(kernel).family
-    for shape, there in zip(SHAPES, paged(kernel), strict=True):
+    for shape, there in zip(shapes(kernel), paged(kernel), strict=True):
         given, y = arrays(kernel, shape), decoded(there["y"]).reshape(family.result(*shape))
         assert family.compare(y, *given).ok
         verdict, terms = there["verdict"], -(-shape[1] // registry.get(kernel).threads_per_row)
@@ -234,7 +239,7 @@ def test_a_large_matrix_counts_the_same():
 @needs_node
 def test_planted_defects_are_reported_in_the_same_words():
     source = Source.read(planted.FILE)
-    about = livefile.describe()["planted"]
+    about = described()["planted"]
     x = np.arange(1, planted.SIZE + 1, dtype=np.float32)
     assert sum(bool(each["fault"]) for each in about) > 20
     answers = under_node(*({"what": "planted", "of": each} for each in about))
@@ -256,7 +261,7 @@ def test_planted_defects_are_reported_in_the_same_words():
 
 
 def test_what_a_reader_sees_of_a_planted_defect_does_not_give_it_away():
-    text = livefile.describe()["texts"][planted.FILE.name]
+    text = described()["texts"][planted.FILE.name]
     assert "//" not in text
     for each in planted.planted():
         assert not each.fault or f" {each.name}(" not in text
@@ -264,7 +269,7 @@ def test_what_a_reader_sees_of_a_planted_defect_does_not_give_it_away():
 
 
 def told(name: str) -> dict:
-    return next(each for each in livefile.describe()["cuts"] if each["name"] == name)
+    return next(each for each in described()["cuts"] if each["name"] == name)
 
 
 @needs_node
@@ -296,7 +301,7 @@ def test_a_line_taken_away_is_seen(cut):
 @pytest.mark.parametrize("line", planted.LINES, ids=lambda line: f"{line.kernel}-{line.name}")
 def test_a_twin_without_its_barrier_is_seen(line):
     name = f"{line.kernel}-{line.name}"
-    (twin,) = (each for each in livefile.describe()["planted"] if each["name"] == line.kernel)
+    (twin,) = (each for each in described()["planted"] if each["name"] == line.kernel)
     whole, broken = under_node(
         {"what": "planted", "of": twin},
         {"what": "planted", "of": twin | {"index": told(name)["index"]}},
@@ -376,7 +381,7 @@ def test_steps_of_any_warp_come_in_parts_that_make_the_whole(kernel, block, warp
     assert [(s["op"], s["line"], s["mask"]) for s in there] == [
         (s.op, s.line, s.mask) for s in here
     ]
-    about = livefile.describe()["ops"]
+    about = described()["ops"]
     for part in parts:
         assert part["traced"] == len(here)
         assert [about[op] for op in decoded(part["order"], "u1")] == [s.op for s in here]
@@ -446,7 +451,7 @@ def test_every_step_has_a_picture_and_a_sentence():
 
 
 def test_colours_and_sizes_are_those_of_the_python_pictures():
-    look = livefile.describe()["look"]
+    look = described()["look"]
     assert look["width"] == svg.WIDTH and look["live"] == svg.colour(lane_art.LIVE)
     for script in STATIC.glob("live*.js"):
         for colour in svg.PALETTE.values():
@@ -604,7 +609,7 @@ def test_a_typed_row_is_read():
 
 
 def test_kernels_that_a_page_cannot_run_say_why():
-    about = livefile.describe()
+    about = described()
     assert {k["name"] for k in about["kernels"] + about["absent"]} == set(registry.KERNELS)
     assert all(k["why"] for k in about["absent"])
     naive = registry.get("naive")
@@ -629,7 +634,7 @@ def test_a_launch_that_cannot_be_is_refused_and_the_next_one_runs():
 def of_its_own(text: str, folder: Path) -> Path:
     """A page module of this source alone."""
     module = page.build({"own": Source(text, "own.cu")}, page.tools(livefile.TOOLS))
-    about = livefile.describe() | {
+    about = described() | {
         "sites": module.sites,
         "variables": module.variables,
         "files": module.unit.files,

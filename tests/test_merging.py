@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from softmax_lab import cuts, merging, online, reference
+from softmax_lab.facts import WARP
 from softmax_lab.merging import LOWEST, TREES, birth, laws, lost, lost_lengths, meet, result
 
 INF = math.inf
@@ -37,7 +38,13 @@ def test_as_published_rows_of_up_to_15_columns_are_lost():
     assert lost_lengths("warps") == tuple(range(1, 257))  # 24 lanes bring nothing, ever
 
 
-@pytest.mark.parametrize("tree", TREES)
+@pytest.mark.parametrize(
+    "tree",
+    [
+        pytest.param(tree, marks=pytest.mark.slow if merging.threads(tree) > WARP else [])
+        for tree in TREES
+    ],
+)
 def test_a_finite_start_or_a_guard_loses_no_row(tree):
     assert lost_lengths(tree, start=LOWEST) == lost_lengths(tree, guarded=True) == ()
 

@@ -29,9 +29,13 @@ def written(pair) -> tuple[float, ...]:
 
 
 @needs_node
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize("tree", merging.TREES)
-def test_the_page_computes_says_and_draws_the_same(tree):
-    kinds = list(product(rows().values(), STARTS, (False, True)))
+def test_the_page_computes_says_and_draws_the_same(tree, step):
+    """All rows in all ways, and every third of them, which meets each row and each way."""
+    kinds = list(product(rows().values(), STARTS, (False, True)))[::step]
+    assert len({str(row) for row, *_ in kinds}) == len(rows())
+    assert len({(start, guarded) for _, start, guarded in kinds}) == 4
     asked = [
         {
             "what": "meet",
@@ -102,6 +106,7 @@ def test_without_a_script_the_birth_is_what_is_seen():
     assert len(view._repr_html_()) < 100_000
 
 
+@pytest.mark.slow  # test_merging.py has the lengths themselves
 def test_the_table_of_lengths():
     rows = {row[0]: row[1:] for row in merging_frames.lengths().rows}
     assert rows[merging.TREES["butterfly"]] == ("32", "1 to 15", "none", "none")

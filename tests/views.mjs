@@ -1,5 +1,6 @@
-// Runs the pages' formulas under Node: JSON of questions on standard input, JSON of answers on standard output.
+// Runs the pages' formulas under Node: lines of JSON of questions on standard input, of answers on standard output.
 import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
 import { runInThisContext } from "node:vm";
 
 globalThis.document = { addEventListener() {} };
@@ -15,12 +16,14 @@ const does = {
   masked: ({ text, most }) => merging.masked(text, most),
   typed: ({ text, unit }) => typed(text, unit),
 };
-const { shared = {}, asked } = JSON.parse(readFileSync(0, "utf8"));
-const answers = asked.map(({ what, ...rest }) => {
+const answer = ({ what, ...rest }) => {
   try {
-    return { is: does[what]({ ...shared, ...rest }) };
+    return { is: does[what](rest) };
   } catch (error) {
     return { error: error.message };
   }
-});
-process.stdout.write(JSON.stringify(answers));
+};
+for await (const line of createInterface({ input: process.stdin })) {
+  const { shared, asked } = JSON.parse(line);
+  process.stdout.write(`${JSON.stringify(asked.map((each) => answer({ ...shared, ...each })))}\n`);
+}
