@@ -7,20 +7,22 @@ from softmax_lab.families import SIZE_LIMIT, Family
 from softmax_lab.registry import Kernel
 
 _ANY = SIZE_LIMIT - 1
-_FEW = 512  # rows that leave most of a large GPU idle, had each a warp alone
+_FEW = 1024  # rows; one warp each would leave most places for warps on a large GPU empty
 
 BEST: dict[str, tuple[tuple[int, int, str], ...]] = {
     "softmax": (
         (_ANY, 16, "online"),
-        (_FEW, 256, "warp_merge"),
-        (_FEW, _ANY, "block_tree"),
-        (_ANY, 2048, "warp_merge"),
+        (_FEW, 255, "warp_merge"),
+        (_FEW // 4, 512, "block_online"),
+        (_FEW // 4, _ANY, "block_tree"),
+        (_FEW, _ANY, "block_online"),
+        (_ANY, 1024, "warp_merge"),
         (_ANY, _ANY, "block_online"),
     ),
     "log_softmax": (
-        (_FEW, 256, "log_softmax/online_warp"),
+        (_FEW, 255, "log_softmax/online_warp"),
         (_FEW, _ANY, "log_softmax/online_block"),
-        (_ANY, 2048, "log_softmax/online_warp"),
+        (_ANY, 1024, "log_softmax/online_warp"),
         (_ANY, _ANY, "log_softmax/online_block"),
     ),
 }
