@@ -81,16 +81,14 @@ def test_every_kernel_compiles_without_spills(compiler, kernel, arch, dtype):
     assert made.registers * kernel.block <= 65536  # a block's registers must fit a multiprocessor
     assert made.stack_bytes == 0
     assert kernel.shared_bytes <= made.shared_bytes <= 48 * 1024
+    # The chapters' words: no rung needs so many that a place for a warp stays empty.
+    if kernel in registry.LADDER:
+        assert made.registers <= roofline.registers_for_all(nvrtc.capability(arch))
 
 
 @pytest.mark.slow
 def test_the_chapters_words_on_registers_hold(compiler):
-    """No rung needs so many that a place for a warp stays empty; with more room, three passes take
-    more."""
-    for kernel in registry.LADDER:
-        for arch in gpu.ARCHS:
-            room = roofline.registers_for_all(nvrtc.capability(arch))
-            assert gpu.compile(kernel, arch).registers <= room, (kernel.name, arch)
+    """With more room, three passes take more."""
     taken: dict[int, list[int]] = {}
     for arch in gpu.ARCHS:
         room = roofline.registers_for_all(nvrtc.capability(arch))

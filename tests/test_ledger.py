@@ -25,7 +25,7 @@ PROTOTYPE_SHAPES = [
 RANDOM = np.random.default_rng(20261130)
 RANDOM_SHAPES = [
     (int(RANDOM.integers(1, 300)), int(RANDOM.integers(1, 12 if i % 3 == 0 else 160)))
-    for i in range(200)
+    for i in range(100)
 ]
 
 
