@@ -62,19 +62,20 @@ def rates(again: Again | None) -> Table:
 
 
 def cached() -> Sentence:
-    """Published rates above what DRAM can deliver, and what that says of the second read."""
+    """Published rates above what DRAM can deliver, and what caches must have kept from it."""
     sheet = published.gpu().dram_bytes_per_s
     fastest = min(published.table(), key=lambda each: each.seconds / (each.rows * each.cols))
     asked = rate(ASKED * fastest.rows * fastest.cols, fastest.seconds)
     return say(
         "At {shape} the published time makes {useful:GB/s} of useful bytes, but the lanes ask for "
-        "{asked:GB/s}, on a card whose DRAM moves {sheet:GB/s}. So a cache answered at least "
-        "{share:%} of the second read.",
+        "{asked:GB/s}, on a card whose DRAM moves {sheet:GB/s}. So of all that was asked for at "
+        "least {kept:GB/s}, {share:%}, never reached DRAM.",
         shape=written(fastest.rows, fastest.cols),
         useful=asked * USEFUL / ASKED,
         asked=asked,
         sheet=sheet,
-        share=(asked - sheet) / (asked * 4 / ASKED),
+        kept=asked - sheet,
+        share=1 - sheet / asked,
     )
 
 
@@ -107,10 +108,11 @@ def fits(gpu: Gpu) -> Sentence:
 
 def warmth(again: Again | None) -> Sentence:
     """How far the two protocols are apart on one GPU."""
-    if again is None:
+    known = again.published if again else ()
+    if not known:
         return say(f"How far the two protocols are apart on one GPU: {MISSING}.")
-    ratios = [each.cold_s / each.graph_s for each in again.rows]
-    calls = [each.calls_s / each.graph_s for each in again.rows]
+    ratios = [each.cold_s / each.graph_s for each in known]
+    calls = [each.calls_s / each.graph_s for each in known]
     return say(
         "On the {name} the cold protocol takes {low:×} to {high:×} of the warm one's time. Called "
         "one by one from Python, the same launches take up to {calls:×} the time of those in a "

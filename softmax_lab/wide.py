@@ -70,8 +70,8 @@ def fall(again: Again | None) -> Sentence:
     """The rate that the widest published shape loses against the fastest, in two factors: idle
     multiprocessors, and the pace of the others; of the published table and of `again`, cold."""
     sheets = [(source(), published.gpu(), [(e.rows, e.cols, e.seconds) for e in published.table()])]
-    if again and again.gpu in GPUS:
-        cold = [(e.rows, e.cols, e.cold_s) for e in again.rows]
+    if again and again.published and again.gpu in GPUS:
+        cold = [(e.rows, e.cols, e.cold_s) for e in again.published]
         sheets.append((f"{where(again)}, cold", GPUS[again.gpu], cold))
     return say("{each}", each=" ".join(_fall(*each).words for each in sheets))
 
