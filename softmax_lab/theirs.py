@@ -139,6 +139,26 @@ def errors(again: Again | None) -> Table:
     return Table(heads, tuple(rows), frozenset(range(1, 5)), note=note)
 
 
+def further(again: Again | None) -> Sentence:
+    """How the errors of the repetition compare with the published ones."""
+    known = again.published if again else ()
+    if not known:
+        return say(f"How the errors compare with the published ones: {MISSING}.")
+    more = [
+        ours.max_error / each.max_error
+        for each in published.table()
+        if (ours := again.at(each.rows, each.cols))
+    ]
+    return say(
+        "On the {name} they are {low:×} to {high:×} the published ones. That may be the numbers in "
+        "the matrices as well as the kernel or the GPU: ours are standard normal, the published "
+        "ones we do not know. Compare a column with itself.",
+        name=where(again),
+        low=min(more),
+        high=max(more),
+    )
+
+
 def source() -> str:
     """What tables call the GPU that the published table is from."""
     return published.gpu().name.removeprefix("NVIDIA GeForce ")
