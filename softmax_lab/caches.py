@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from softmax_lab.counters import BETWEEN_HALVES, COUNTED
 from softmax_lab.facts import ITEMSIZE, SECTOR
 from softmax_lab.ledger import Ledger
-from softmax_lab.prose import Sentence, Table, say
+from softmax_lab.prose import Sentence, Table, names, say
 from softmax_lab.records import Measured
 from softmax_lab.runs import provenance, shape
 from softmax_lab.units import MISSING, number, percent
@@ -40,6 +40,25 @@ def hits(book: Ledger) -> Sentence:
         stores=stores,
         sent=sent,
         rate=seen[HIT_RATE] / 100,
+    )
+
+
+def joined(books: Sequence[Ledger]) -> Sentence:
+    """Store sectors that kernels count at L1, and the share of them that L1 sent on to L2."""
+    said = []
+    for book in books:
+        seen = book.measured.counters if book.measured else {}
+        here = [seen.get(name) for name in (*COUNTED["store_sectors"], FOR_L1["write"])]
+        if None not in here:
+            words = "{sent} of {stored} of `{kernel}`"
+            values = {"stored": here[0], "sent": here[1], "kernel": book.kernel.symbol}
+            said.append(say(words, **values).words)
+    if not said:
+        return say(f"What L1 sends on of stored sectors: {MISSING}.")
+    return say(
+        "On {shape}, of the sectors that stores move at L1 it sends on to L2 {said}.",
+        shape=shape(books[0].rows, books[0].cols),
+        said=names(said),
     )
 
 

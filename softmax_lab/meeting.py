@@ -8,7 +8,7 @@ import numpy as np
 
 from softmax_lab import cost, reference
 from softmax_lab.excerpts import source_line
-from softmax_lab.facts import WARP
+from softmax_lab.facts import ITEMSIZE, WARP
 from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, Table, say
 from softmax_lab.units import number, percent
@@ -126,6 +126,16 @@ def waiting(book: Ledger) -> Sentence:
         each=book.kernel.threads_per_row // WARP,
         others=(book.kernel.block - book.kernel.threads_per_row) // WARP,
         rows=book.kernel.rows_per_block,
+    )
+
+
+def slots(book: Ledger) -> Sentence:
+    """The shared memory that `block_warp` asks for as published, and what it needs: two values for
+    each thread of a block, and for each warp."""
+    return say(
+        "As published a block asks for {asked:B}; it needs {used:B}, which is what ours asks for.",
+        asked=2 * ITEMSIZE["float32"] * book.kernel.block,
+        used=2 * ITEMSIZE["float32"] * book.kernel.block // WARP,
     )
 
 

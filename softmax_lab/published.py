@@ -49,6 +49,11 @@ class Again:
     rows: tuple[Rerun, ...]
     provenance: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def published(self) -> tuple[Rerun, ...]:
+        """Its rows at the published shapes, in the published order; others may be recorded too."""
+        return tuple(each for shape in shapes() if (each := self.at(*shape)))
+
     def at(self, rows: int, cols: int) -> Rerun | None:
         """The row of a shape, or None."""
         return next((each for each in self.rows if (each.rows, each.cols) == (rows, cols)), None)

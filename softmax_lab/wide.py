@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from softmax_lab import published
 from softmax_lab.clock import CLOSE
-from softmax_lab.facts import GPUS, MULTIPROCESSORS, WARP, Gpu
+from softmax_lab.facts import GPUS, ITEMSIZE, MULTIPROCESSORS, WARP, Gpu
+from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, Table, say
 from softmax_lab.published import USEFUL, Again
 from softmax_lab.records import Measured
@@ -17,6 +18,7 @@ from softmax_lab.runs import shape as written
 from softmax_lab.theirs import source, where
 from softmax_lab.units import MISSING, number, percent
 
+L2_HITS, FROM_DRAM = "lts__t_sector_hit_rate.pct", "dram__bytes_read.sum"
 ACTIVE, DURATION = "sm__cycles_active.avg", "gpu__time_duration.sum"
 
 
@@ -42,6 +44,31 @@ def crowd(runs: Sequence[Measured | None], *, theirs: bool = False) -> Table | S
     said.append(str(provenance(*known)) if known else f"On another GPU: {MISSING}.")
     numeric = frozenset(range(1, len(heads)))
     return Table(heads, tuple(rows), numeric, note=" ".join(said), groups=headings)
+
+
+def places(books: Sequence[Ledger]) -> Table | Sentence:
+    """Where the warps of several kernels are on a shape with few rows, and what each of them asks
+    for a second; a kernel a row."""
+    rows, shown = [], []
+    for book in books:
+        run = book.measured
+        if run is None or not run.seconds or run.gpu not in GPUS:
+            continue
+        shown.append(run)
+        busy, blocks = _blocks(book.rows, GPUS[run.gpu], run.kernel)
+        warps = blocks * book.kernel.block // WARP
+        cells = (
+            book.executed.load_bytes / (ITEMSIZE[run.dtype] * book.rows * book.cols),
+            *(book.kernel.threads_per_row, blocks, busy, warps / busy, 1e6 * run.seconds),
+            rate(book.executed.bytes, run.seconds) / warps / 1e9,
+        )
+        rows.append((f"`{book.kernel.symbol}`", *map(number, cells)))
+    if not rows:
+        return say(f"Where the warps are: {MISSING}.")
+    heads = ("kernel", "reads of a row", "threads on it", "blocks", "multiprocessors with one")
+    heads += ("warps on each of these", "time [µs]", "asked for, a warp [GB/s]")
+    note = f"{written(shown[0].rows, shown[0].cols)}. {provenance(*shown)}"
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
 
 
 def active(run: Measured | None) -> Sentence:
@@ -70,8 +97,8 @@ def fall(again: Again | None) -> Sentence:
     """The rate that the widest published shape loses against the fastest, in two factors: idle
     multiprocessors, and the pace of the others; of the published table and of `again`, cold."""
     sheets = [(source(), published.gpu(), [(e.rows, e.cols, e.seconds) for e in published.table()])]
-    if again and again.gpu in GPUS:
-        cold = [(e.rows, e.cols, e.cold_s) for e in again.rows]
+    if again and again.published and again.gpu in GPUS:
+        cold = [(e.rows, e.cols, e.cold_s) for e in again.published]
         sheets.append((f"{where(again)}, cold", GPUS[again.gpu], cold))
     return say("{each}", each=" ".join(_fall(*each).words for each in sheets))
 
@@ -108,8 +135,9 @@ def _most(sheet: Gpu) -> int:
 
 
 def recovers(few: Measured | None, many: Sequence[Measured | None]) -> Sentence:
-    """The test: rows of one length, few of them and more. First every multiprocessor gets a block,
-    then each gets more of them; what either does for the rate of each."""
+    """The test: few rows, and more of them. First as many multiprocessors as can be get a block
+    each, then each gets more of them; what either does for the rate of each. No verdict where the
+    first step also takes the matrices out of L2."""
     known = [run for run in many if run is not None and run.seconds]
     if few is None or not few.seconds or few.gpu not in GPUS or not known:
         return say(f"Whether more rows of that length bring the rate back: {MISSING}.")
@@ -121,7 +149,10 @@ def recovers(few: Measured | None, many: Sequence[Measured | None]) -> Sentence:
         more, gain = _pace(run, sheet)[0] / alone, _useful(run) / _useful(few)
         said.append(say(words, rows=run.rows, gain=gain, more=more).words)
     words = "The rate against that of {few} rows of {cols}: {said}. "
-    best, one_each = max(paces, key=paces.get), sheet.multiprocessors
+    best = max(paces, key=paces.get)
+    alone_each = [run for run in known if few.rows < run.rows <= sheet.multiprocessors]
+    most = max(alone_each, key=lambda run: run.rows, default=None)
+    one_each = most and most.rows
     known_facts = {"few": few.rows, "cols": few.cols, "said": "; ".join(said)}
     if one_each not in paces:
         words += "With exactly one block on each multiprocessor: {first}."
@@ -134,10 +165,32 @@ def recovers(few: Measured | None, many: Sequence[Measured | None]) -> Sentence:
         (False, False): "A multiprocessor slows down in company: idle ones are not the answer.",
     }[abs(paces[one_each] - 1) <= CLOSE, paces[best] > 1 + CLOSE]
     words += "For each multiprocessor with a block that is {first:×} the pace at {full} rows, one "
-    words += f"block each, and {{top:×}} at {{best}}. {verdict}"
+    words += "block each, and {top:×} at {best}. "
+    words += _outgrown(few, most, sheet) or verdict
     return say(
         words, first=paces[one_each], full=one_each, top=paces[best], best=best, **known_facts
     )
+
+
+def _outgrown(few: Measured, more: Measured, sheet: Gpu) -> str:
+    """Why a step from `few` to `more` rows tells nothing of multiprocessors alone, where the pair
+    of matrices fits into L2 before it and not after; else nothing."""
+    small, large = (USEFUL * run.rows * run.cols for run in (few, more))
+    if not small <= sheet.l2_bytes < large:
+        return ""
+    words = "But the first step changes two things: input and output grow from {small:B} to "
+    words += "{large:B}, and L2 holds {l2:B}. "
+    moved = [run.counters.get(FROM_DRAM) for run in (few, more)]
+    hits = [run.counters.get(L2_HITS) for run in (few, more)]
+    if all(each is not None for each in (*moved, *hits)):
+        words += "DRAM reads {a} and then {b} bytes an element, and L2 has what it is asked for in "
+        words += "{c:%} and then {d:%} of cases. "
+    words += "So it is no test of multiprocessors alone."
+    a, b = (
+        each and each / run.rows / run.cols for each, run in zip(moved, (few, more), strict=True)
+    )
+    c, d = (each and each / 100 for each in hits)
+    return say(words, small=small, large=large, l2=sheet.l2_bytes, a=a, b=b, c=c, d=d).words
 
 
 def _pace(run: Measured, sheet: Gpu) -> tuple[int, float]:

@@ -40,6 +40,15 @@ def test_hits_are_read_off_the_counters():
     ).replace(SPACE, " ")
 
 
+def test_sectors_that_l1_joins_are_missing_at_l2():
+    warp, tree = book("warp", 250, 1001), book("block_tree", 250, 1001)
+    stored = number(tree.measured.counts.store_sectors)
+    few = altered(tree, lts__t_sectors_srcunit_tex_op_write__dot__sum=9)
+    said = str(caches.joined([warp, few]))
+    assert f"{stored} of {stored} of warp and 9 of {stored} of block_tree" in said
+    assert MISSING in str(caches.joined([replace(warp, measured=None)]))
+
+
 def test_what_is_not_recorded_is_said_to_be_missing():
     made = book()
     assert MISSING in str(caches.hits(replace(made, measured=None)))

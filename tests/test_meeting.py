@@ -53,6 +53,11 @@ def test_a_barrier_ties_rows_together(books):
     assert "32 warps, 8 on each of 4 rows" in said and "24 of the others" in said
 
 
+def test_slots_of_threads_and_of_warps(books):
+    said = str(meeting.slots(books[2]))  # [4][2][256] floats as published, [4][2][8] used
+    assert number(8192 / 1e3) in said and "256\u202fB" in said
+
+
 def test_the_first_fault_is_told():
     assert "no fault" in str(meeting.said_by(()))
     x = reference.inputs("normal", 5, 8)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fake_gpu import CALL, GRAPH, IDLE, RATE, RECORD
 
-from softmax_lab import gpu, published, records, rerun, theirs, wide
+from softmax_lab import gpu, ledger, published, records, rerun, theirs, wide
 from softmax_lab.__main__ import main
 from softmax_lab.facts import GPUS
 from softmax_lab.records import Measured
@@ -145,7 +145,7 @@ def test_rates_are_of_useful_and_of_all_bytes():
 def test_more_than_dram_can_deliver_came_from_a_cache():
     said = str(theirs.cached())
     assert "478\u202fGB/s" in said and "448\u202fGB/s" in said
-    assert "18.9% of the second read" in said  # (478.13 - 448) / (478.13 / 3)
+    assert "at least 30.1\u202fGB/s, 6.3%, never reached DRAM" in said  # 478.13 - 448
 
 
 def test_which_l2_holds_the_matrices():
@@ -159,6 +159,14 @@ def test_which_l2_holds_the_matrices():
 def test_how_far_the_protocols_are_apart():
     assert MISSING in str(theirs.warmth(None))
     assert "2× to 2×" in str(theirs.warmth(again())) and "1.6×" in str(theirs.warmth(again()))
+
+
+def test_sentences_are_of_the_published_shapes_alone():
+    known = again()
+    more = replace(known, rows=(_row((1056, 65536), 1.0, 1e-6, 1e-5), *known.rows))
+    assert more.published == known.published == known.rows
+    for say in (theirs.warmth, wide.fall):
+        assert str(say(more)) == str(say(known))
 
 
 def test_errors_times_the_length():
@@ -226,13 +234,50 @@ def test_clocks_with_work_are_read_from_the_counters():
     ],
 )
 def test_the_test_decides(at_132, at_1056, verdict):
-    few = run(32, 65536, 1e-3)  # 32 rows in a millisecond: each multiprocessor one row
-    first, second = run(132, 65536, 1e-3 / at_132), run(1056, 65536, 8e-3 / at_1056)
+    few = run(32, 4096, 1e-3)  # 32 rows in a millisecond: each multiprocessor one row
+    first, second = run(132, 4096, 1e-3 / at_132), run(1056, 4096, 8e-3 / at_1056)
     said = str(wide.recovers(few, [first, None, second]))
     assert verdict in said and f"{at_132:g}× the pace at 132 rows" in said
     later = str(wide.recovers(few, [second]))  # nobody measured one block each: no verdict
     assert MISSING in later and "answer" not in later and "1\u202f056 rows" in later
     assert MISSING in str(wide.recovers(few, [None])) and MISSING in str(wide.recovers(None, []))
+
+
+def test_a_step_out_of_l2_decides_nothing():
+    seen = [{wide.FROM_DRAM: each * 65536, wide.L2_HITS: 50.0} for each in (4 * 32, 6 * 132)]
+    few, first = (run(n, 65536, 1e-3, counters=c) for n, c in zip((32, 132), seen, strict=True))
+    said = str(wide.recovers(few, [first]))
+    assert "from 16.8\u202fMB to 69.2\u202fMB, and L2 holds 52.4\u202fMB" in said
+    assert "reads 4 and then 6 bytes" in said and "no test" in said and "answer" not in said
+    assert "reads" not in str(wide.recovers(few, [replace(first, counters={})]))
+
+
+def test_the_first_step_is_the_most_rows_with_one_block_each():
+    few, most = run(32, 4096, 1e-3), run(128, 1024, 1e-3)
+    said = str(wide.recovers(few, [run(64, 2048, 1e-3), most, run(256, 512, 1e-3)]))
+    assert "0.25× the pace at 128 rows" in said  # a quarter of the columns
+
+
+def test_places_count_multiprocessors_and_warps_by_hand():
+    books = [
+        replace(ledger.ledger(name, 32, 256, counted=False), measured=run(32, 256, 1e-6, name))
+        for name in ("block_tree", "block_warp", "block_online")
+    ]
+    tree, four, online = wide.places(books).rows
+    # bytes asked for in a microsecond: 16 or 12 an element, over the warps of all blocks
+    assert tree[1:] == ("3", "512", "32", "32", "16", "1", "0.256")
+    assert four[1:] == ("3", "256", "8", "8", "32", "1", "0.512")
+    assert online[1:] == ("2", "256", "32", "32", "8", "1", "0.384")
+    assert MISSING in str(wide.places([replace(books[0], measured=None)]))
+
+
+def test_errors_are_compared_with_the_published_ones():
+    assert MISSING in str(theirs.further(None))
+    rows = tuple(
+        replace(each, max_error=(2 + i) * said.max_error)
+        for i, (each, said) in enumerate(zip(again().rows, published.table(), strict=True))
+    )
+    assert "2× to 6× the published" in str(theirs.further(replace(again(), rows=rows)))
 
 
 def test_the_source_is_named():
