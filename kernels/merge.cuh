@@ -9,8 +9,9 @@ struct __align__(8) MaxSum {  // aligned, so that it can move as one word of 8 b
 // </pair>
 
 // <merge>
-// The sum beside the smaller maximum is re-based to the larger one. (-FLT_MAX, 0) is the identity; with -infinity in
-// its place, two parts that have seen nothing would make exp(-inf + inf) = NaN.
+// The sum beside the smaller maximum is re-based to the larger one. (-FLT_MAX, 0) changes no part whose maximum is
+// -FLT_MAX or more, and absorbs one that is masked whole. With -infinity in its place, two parts that have seen nothing
+// would make exp(-inf + inf) = NaN.
 __device__ __forceinline__ MaxSum merge(MaxSum a, MaxSum b) {
     const bool rises = b.max > a.max;
     const MaxSum large = rises ? b : a, small = rises ? a : b;

@@ -7,6 +7,7 @@ import reprlib
 import sys
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from softmax_lab.facts import ITEMSIZE
 
@@ -54,12 +55,13 @@ def place(array) -> str:
     return "the host (NumPy)" if isinstance(array, np.ndarray) else f"GPU {array.device.id}"
 
 
-def in_one_memory(named: dict) -> None:
-    """Raise ValueError naming all places unless the arrays, given by name, are in one memory."""
+def in_one_memory(who: str, named: dict) -> None:
+    """Raise ValueError, from `who`, naming all places unless the arrays, given by name, are in one
+    memory."""
     places = {name: place(array) for name, array in named.items()}
     if len(set(places.values())) > 1:
         where = ", ".join(f"{name} on {there}" for name, there in places.items())
-        raise ValueError(f"arrays must be in one memory, got {where}")
+        raise ValueError(f"{who}: arrays must be in one memory, got {where}")
 
 
 def is_aligned(array) -> bool:
@@ -84,15 +86,44 @@ def reach(array) -> tuple[int, int]:
     return low, start + sum(step for step in steps if step > 0) + array.itemsize
 
 
-def can_hold(out, shape: tuple[int, ...]) -> None:
-    """Raise ValueError unless `out` has the shape of the result and a place of its own for each
-    element, which may be written (CuPy's broadcast views do not say that they may not)."""
+def overlaps_itself(array) -> bool:
+    """Whether two elements share a byte, as in windows or broadcasts that may be written.
+
+    Exact, from shape and strides alone; layouts with so many axes that NumPy gives up count as
+    overlapping.
+    """
+    axes = [(abs(s), n) for n, s in zip(array.shape, array.strides, strict=True) if n > 1]
+    extent = array.itemsize
+    apart = []
+    for step, size in sorted(axes):
+        apart.append(step >= extent)
+        extent += step * (size - 1)
+    if not array.size or all(apart):  # each axis steps over all that the smaller steps reach
+        return False
+    # Two elements differ first along some axis; by how much they do is all that matters, so that
+    # one may be taken from place 0. Addresses are compared, and nothing is read.
+    steps, sizes = zip(*axes, strict=True)
+    view = as_strided(np.empty(1, f"V{array.itemsize}"), sizes, steps)
+    try:
+        for _ in sizes:
+            if np.shares_memory(view[:1], view[1:], max_work=2**20):
+                return True
+            view = view[0]
+    except np.exceptions.TooHardError:
+        return True
+    return False
+
+
+def can_hold(who: str, out, shape: tuple[int, ...]) -> None:
+    """Raise ValueError, from `who`, unless `out` has the shape of the result and a place of its own
+    for each element, which may be written (CuPy's broadcast views do not say that they may not)."""
     if out.shape != shape:
-        raise ValueError(f"out must have the shape of the result, {shape}; got {out.shape}")
+        raise ValueError(f"{who}: out must have the shape of the result, {shape}; got {out.shape}")
     if isinstance(out, np.ndarray) and not out.flags.writeable:
-        raise ValueError("out must be writable, got a read-only array")
-    if out.size and any(n > 1 and not step for n, step in zip(shape, out.strides, strict=True)):
-        raise ValueError(f"out must not repeat elements, got strides {out.strides}: a broadcast")
+        raise ValueError(f"{who}: out must be writable, got a read-only array")
+    if overlaps_itself(out):
+        got = f"got strides {out.strides} for shape {out.shape}"
+        raise ValueError(f"{who}: out must not repeat elements, {got}: some share a place")
 
 
 def check_array(kernel: str, name: str, array, dtypes: tuple[str, ...]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from softmax_lab.promises import (
     INF,
@@ -168,6 +169,14 @@ _OUTS = (
         "out not writable",
         ValueError,
         lambda: (f4(RISING), {"out": _frozen(RISING)}),
+        kernel=None,
+    ),
+    refused(
+        "out overlaps itself",
+        "windows of three, one on",
+        ValueError,
+        lambda: (f4(RISING), {"out": as_strided(np.zeros(5, np.float32), (3, 3), (4, 4))}),
+        "ValueError, for one element would have two values",
         kernel=None,
     ),
     refused(

@@ -79,10 +79,10 @@ def launch(kernel: str | Kernel, *arrays, out=None):
     if out is not None:
         check_array(kernel.name, "out", out, (str(arrays[0].dtype),))
         arguments["out"] = out
-    in_one_memory(arguments)
+    in_one_memory(kernel.name, arguments)
     shape = kernel.family.result(**sizes)
     if out is not None:
-        _check_out(arguments, shape)
+        _check_out(kernel.name, arguments, shape)
     first = arrays[0]
     if not all(sizes.values()):
         return _cleared(empty(first, shape) if out is None else out)
@@ -284,12 +284,14 @@ def _look(found: dict) -> str:
     return missing and f"{found['name']} is there, but nothing can be compiled for it: {missing}"
 
 
-def _check_out(named: dict, shape: tuple[int, ...]) -> None:
+def _check_out(who: str, named: dict, shape: tuple[int, ...]) -> None:
     out = named["out"]
-    can_hold(out, shape)
+    can_hold(who, out, shape)
     for name, array in named.items():
         if name != "out" and overlap(out, array):
-            raise ValueError(f"out overlaps {name}: a kernel may read what it has already written")
+            raise ValueError(
+                f"{who}: out overlaps {name}: a kernel may read what it has already written"
+            )
 
 
 def _words(error: BaseException) -> str:

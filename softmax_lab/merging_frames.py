@@ -17,7 +17,7 @@ from softmax_lab.facts import WARP
 from softmax_lab.frames import CELL, lane_list
 from softmax_lab.merging import BLOCK, LOWEST, TREES, Round, lost
 from softmax_lab.prose import Sentence, Table, html, plain
-from softmax_lab.svg import drawing, text
+from softmax_lab.svg import DENSE, drawing, text
 
 MOST = BLOCK
 """Columns of a row that the stepper takes: one for each thread of its largest tree."""
@@ -96,9 +96,8 @@ def picture(rounds: Sequence[Round], at: int, tree: str, start: float):
     head = f"The merge, step {at} of {len(rounds)}"
     note = words(rounds, at, tree, start)
     height, body = _body(rounds, at, start)
-    return drawing(
-        height, head, f"{plain(note)} {_spoken(rounds, at, start)}", body, note=html(note)
-    )
+    alt = f"{plain(note)} {_spoken(rounds, at, start)}"
+    return drawing(height, head, alt, body, note=html(note), kind=DENSE)
 
 
 def _held(rounds: Sequence[Round], at: int, start: float, count: int):

@@ -75,7 +75,10 @@ def _array(name: str, x):
     for each in (x, *_leaves(x)):
         plain(f"{name}: x", each)
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex, list, tuple)):
-        return np.asarray(x)
+        try:
+            return np.asarray(x)
+        except ValueError as error:  # NumPy's for lists that make no array
+            raise TypeError(f"{name}: x must be lists of equal lengths: {error}") from None
     raise TypeError(
         f"{name}: x must be a NumPy or CuPy array, or numbers in lists, got {type(x).__name__}; "
         "np.asarray(x) makes one on the host, cupy.from_dlpack(x) one on the GPU without a copy"
@@ -121,10 +124,10 @@ def _check_out(name: str, x, out, dtype: np.dtype) -> None:
     if not (is_cupy(out) or isinstance(out, np.ndarray)):
         kind = "NumPy" if isinstance(x, np.ndarray) else "CuPy"
         raise TypeError(f"{name}: out must be a {kind} array as x is, got {type(out).__name__}")
-    in_one_memory({"x": x, "out": out})
+    in_one_memory(name, {"x": x, "out": out})
     if out.dtype != dtype:
         raise TypeError(f"{name}: out must be {dtype}, got {out.dtype}")
-    can_hold(out, x.shape)
+    can_hold(name, out, x.shape)
 
 
 def _rows(axis: int, *arrays) -> list:
@@ -142,8 +145,24 @@ def _by_slabs(family: Family, x, y, most: int) -> None:
             where = (*(slice(None),) * longest, part)
             _by_slabs(family, x[where], y[where], most)
     elif x.size:
-        with np.errstate(over="ignore", under="ignore"):
-            y[...] = family.oracle(x)
+        # A signalling NaN is "invalid" as soon as it is converted.
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            y[...] = family.oracle(_differences(x) if _beyond_float64(x) else x)
+
+
+def _beyond_float64(x) -> bool:
+    """Whether there are integers of that type which float64 would round."""
+    return x.dtype.kind in "iu" and x.dtype.itemsize > 4
+
+
+def _differences(x):
+    """Integers minus the largest of their row, in float64: subtracted exactly, rounded after it.
+
+    Unsigned, for the difference of two signed ones may be twice as long; it wraps round to what it
+    is, since it is not negative.
+    """
+    wide = x.astype(np.uint64)
+    return -((x.max(axis=-1, keepdims=True).astype(np.uint64) - wide).astype(np.float64))
 
 
 def _delivered(y, out):

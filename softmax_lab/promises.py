@@ -196,6 +196,13 @@ TYPES = (
         made(lambda: 2**24 + np.array([[0, 1, 2]])),
         kernel=TypeError,
     ),
+    thirds(
+        "integer beyond float64",
+        "int64 2⁵³, 2⁵³ + 1, 2⁵³ + 2",
+        "float32, from scores whose differences are exact",
+        made(lambda: 2**53 + np.array([[0, 1, 2]])),
+        kernel=TypeError,
+    ),
     Clause(
         "boolean",
         "False, True",
@@ -203,6 +210,13 @@ TYPES = (
         made(lambda: np.array([[False, True]])),
         P2,
         L2,
+        kernel=TypeError,
+    ),
+    refused(
+        "wider than float64",
+        "longdouble",
+        TypeError,
+        made(lambda: np.array(RISING, np.longdouble)),
         kernel=TypeError,
     ),
     refused(
@@ -220,6 +234,13 @@ TYPES = (
         "[[0, 1, 2]]",
         "what np.asarray makes of it",
         made(lambda: [[0, 1, 2]]),
+        kernel=TypeError,
+    ),
+    refused(
+        "ragged list",
+        "[[0, 1], [2]]",
+        TypeError,
+        made(lambda: [[0, 1], [2]]),
         kernel=TypeError,
     ),
     refused(

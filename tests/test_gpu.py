@@ -412,10 +412,10 @@ def test_sizes_beyond_an_int_are_refused_not_wrapped(shape):
 def test_out_is_checked_like_the_inputs():
     x = np.zeros((4, 6), "float32")
     for out, error, match in (
-        (np.zeros((6, 4), "float32"), ValueError, r"shape of the result, \(4, 6\)"),
+        (np.zeros((6, 4), "float32"), ValueError, r"naive: out .* of the result, \(4, 6\)"),
         (np.zeros((4, 6)), TypeError, "out must be float32"),
         (np.zeros((6, 4), "float32").T, ValueError, "C-contiguous"),
-        (x, ValueError, "overlaps x"),
+        (x, ValueError, "naive: out overlaps x"),
         (x.ravel()[:24].reshape(4, 6), ValueError, "overlaps x"),
     ):
         with pytest.raises(error, match=match):
@@ -426,10 +426,10 @@ def test_arrays_on_two_devices_are_refused_by_name():
     named = {
         name: SimpleNamespace(device=SimpleNamespace(id=i)) for i, name in enumerate(("x", "out"))
     }
-    with pytest.raises(ValueError, match="x on GPU 0, out on GPU 1"):
-        arguments.in_one_memory(named)
+    with pytest.raises(ValueError, match=r"naive: arrays.* x on GPU 0, out on GPU 1"):
+        arguments.in_one_memory("naive", named)
     with pytest.raises(ValueError, match="x on the host"):
-        arguments.in_one_memory({**named, "x": np.zeros(1)})
+        arguments.in_one_memory("naive", {**named, "x": np.zeros(1)})
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])

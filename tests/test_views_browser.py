@@ -3,6 +3,7 @@ on a phone, without scripts, and as JupyterLab gets them."""
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -428,6 +429,36 @@ def test_a_column_that_is_none_is_refused_and_the_row_kept(visit):
     field.fill("0")
     settle(page, "born in step 1 of 6, in lane 0")
     assert page.locator(".lab-wrong:visible").count() == 0
+
+
+def test_what_is_not_taken_is_said(visit):
+    page = visit("merging")
+    page.get_by_label("−∞ at columns").fill("3, 99")
+    settle(page, "Column 99 is not in this row of 12 and masks nothing.")
+    page.get_by_label("−∞ at columns").fill("3, 12-14")
+    settle(page, "Columns 12–14 are not in this row of 12 and mask nothing.")
+    field = page.get_by_label("Columns, exactly")
+    for refused in ("0", "1000"):
+        field.fill("20")
+        settle(page, "born in step 1")
+        assert page.locator(".lab-wrong:visible").count() == 0
+        field.fill(refused)
+        field.press("Tab")
+        assert field.input_value() == "20"
+        settle(page, f"{refused} is no whole number from 1 to 256: 20 stands again.")
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_phone_scrolls_the_merge_and_its_cells_words_stay_in_them(visit, scripts):
+    page = visit("merging", viewport={"width": 390, "height": 844}, java_script_enabled=scripts)
+    box = page.locator(".lab-view .lab-dense")
+    assert box.evaluate("each => each.scrollWidth > each.clientWidth")
+    hint = box.evaluate("each => getComputedStyle(each, '::before').content")
+    assert "move it sideways" in hint
+    cell = page.locator(".lab-view .lab-dense svg").bounding_box()["width"] / 16
+    words = box.locator("svg text").filter(has_text=re.compile(r"^[−\d.]+$")).all()
+    assert len(words) > 32
+    assert max(each.bounding_box()["width"] for each in words) < cell
 
 
 def test_a_tap_on_a_lane_masks_its_column_and_takes_it_back(visit):

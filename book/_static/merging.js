@@ -175,13 +175,16 @@ kinds.merging = (data) => {
     if (turn) at = born < 0 ? rounds.length : born + 1; // what became of it
     slider.max = rounds.length;
     seek.setAttribute("aria-disabled", born < 0);
-    fate.innerHTML = bold(`Here ${verdict(rounds, tree.value)}`);
+    const beyond = hidden.filter((column) => column >= row.length), one = beyond.length === 1;
+    const idle = beyond.length ? ` ${capital(laneList(beyond).replace("lane", "column"))} ${one ? "is" : "are"} not in this row of ${row.length} and ${one ? "masks" : "mask"} nothing.` : "";
+    fate.innerHTML = bold(`Here ${verdict(rounds, tree.value)}${idle}`);
     draw();
     if (turn) say(bare(fate.textContent));
   }
   function draw() {
     const from = STARTS[start.value], [height, markup] = body(rounds, at, from, art, data.look), text = words(rounds, at, tree.value, from);
     const scrolled = place.firstChild?.scrollLeft ?? 0, figure = picture(height, `The merge, step ${at} of ${rounds.length}`, `${bare(text)} ${heard(rounds, at, from)}`, markup);
+    figure.classList.add("lab-dense"); // a phone scrolls: enlarged, the words of its cells would meet
     figure.tabIndex = 0;
     figure.setAttribute("role", "region");
     figure.setAttribute("aria-label", "Picture of the step");

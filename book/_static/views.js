@@ -63,7 +63,14 @@ function scale(label, unit, start, most, change) {
       wrong.textContent = `A whole number from 1 to ${number(most)} is needed; below stands ${number(control.value)}.`;
     }
   };
-  field.onchange = () => wrong.hidden || (field.value = control.value, show(control.value));
+  field.onchange = () => {
+    if (wrong.hidden || field.value === String(control.value)) return;
+    const refused = field.value || "That";
+    field.value = control.value;
+    show(control.value);
+    wrong.hidden = false; // says what became of it until another number is chosen
+    wrong.textContent = `${refused} is no whole number from 1 to ${number(most)}: ${number(control.value)} stands again.`;
+  };
   field.value = start;
   show(start);
   return control;
