@@ -75,16 +75,15 @@ def gain(before: Ledger, after: Ledger, promised: float, of: str) -> Sentence:
         )
     ratio = a.seconds / b.seconds
     if abs((ratio - 1) / (promised - 1) - 1) <= CLOSE:
-        verdict = "The clock agrees with the ratio."
+        verdict = "On this shape the clock agrees with the ratio."
     elif ratio <= 1:
         verdict = "There is no gain: the bytes were not what it waited for."
     else:
         size = "less" if ratio < promised else "more"
         verdict = f"That is {size} than the ratio: {{of}} are not the whole story."
     return say(
-        promise
-        + "On {rows} × {cols} `{a}` takes {before:s} and `{b}` {after:s}: **{ratio:×}** as fast. "
-        + verdict,
+        promise + "On {rows} × {cols} `{a}` takes {before:s} and `{b}` {after:s}: `{b}` is "
+        "**{ratio:×}** as fast. " + verdict,
         a=before.kernel.symbol,
         b=after.kernel.symbol,
         rows=before.rows,
