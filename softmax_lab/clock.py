@@ -95,6 +95,29 @@ def gain(before: Ledger, after: Ledger, promised: float, of: str) -> Sentence:
     )
 
 
+def gains(recorded: Mapping[str, Sequence[Measured | None]], least_rows: int) -> Sentence:
+    """Between which values the gain of the second of two kernels lies, over the recorded shapes of
+    so many rows or more."""
+    known = [
+        (a.seconds / b.seconds, shape(a.rows, a.cols))
+        for a, b in zip(*recorded.values(), strict=True)
+        if a and b and a.seconds and b.seconds and a.rows >= least_rows
+    ]
+    if not known:
+        return say("The gain on other shapes: not measured yet.")
+    (least, short), *_, (most, long) = sorted(known) if len(known) > 1 else known * 2
+    return say(
+        "Over the {n} recorded shapes of {rows} rows or more the gain lies between {least:×} ({a}) "
+        "and {most:×} ({b}).",
+        n=len(known),
+        rows=least_rows,
+        least=least,
+        most=most,
+        a=short,
+        b=long,
+    )
+
+
 def beside(before: Ledger, after: Ledger) -> Sentence:
     """How many times as fast `after` is as `before`, where no ratio of bytes promises anything."""
     a, b = before.measured, after.measured

@@ -244,6 +244,15 @@ def test_the_first_kernel_waits_for_answers_and_keeps_l1_at_work():
         assert seen[counters.L1_BUSY] > 50
 
 
+def test_most_of_a_short_row_is_the_start_of_its_block():
+    """A quarter of the blocks halves the time; fewer steps and no exponential save less."""
+    for cols in (1, 16):
+        one, four, product = (
+            measured_time(name, 65536, cols) for name in ("warp", "warp_merge", "gemv/row_per_warp")
+        )
+        assert four < one / 2 and four - product < (one - four) / 3
+
+
 def test_the_chapters_words_on_warp_and_block_hold():
     def gain(*shape):
         return measured_time("warp_merge", *shape) / measured_time("block_online", *shape)
