@@ -75,16 +75,15 @@ def gain(before: Ledger, after: Ledger, promised: float, of: str) -> Sentence:
         )
     ratio = a.seconds / b.seconds
     if abs((ratio - 1) / (promised - 1) - 1) <= CLOSE:
-        verdict = "The clock agrees with the ratio."
+        verdict = "On this shape the clock agrees with the ratio."
     elif ratio <= 1:
         verdict = "There is no gain: the bytes were not what it waited for."
     else:
         size = "less" if ratio < promised else "more"
         verdict = f"That is {size} than the ratio: {{of}} are not the whole story."
     return say(
-        promise
-        + "On {rows} × {cols} `{a}` takes {before:s} and `{b}` {after:s}: **{ratio:×}** as fast. "
-        + verdict,
+        promise + "On {rows} × {cols} `{a}` takes {before:s} and `{b}` {after:s}: `{b}` is "
+        "**{ratio:×}** as fast. " + verdict,
         a=before.kernel.symbol,
         b=after.kernel.symbol,
         rows=before.rows,
@@ -93,6 +92,29 @@ def gain(before: Ledger, after: Ledger, promised: float, of: str) -> Sentence:
         after=b.seconds,
         ratio=ratio,
         **known,
+    )
+
+
+def gains(recorded: Mapping[str, Sequence[Measured | None]], least_rows: int) -> Sentence:
+    """Between which values the gain of the second of two kernels lies, over the recorded shapes of
+    so many rows or more."""
+    known = [
+        (a.seconds / b.seconds, shape(a.rows, a.cols))
+        for a, b in zip(*recorded.values(), strict=True)
+        if a and b and a.seconds and b.seconds and a.rows >= least_rows
+    ]
+    if not known:
+        return say("The gain on other shapes: not measured yet.")
+    (least, short), *_, (most, long) = sorted(known) if len(known) > 1 else known * 2
+    return say(
+        "Over the {n} recorded shapes of {rows} rows or more the gain lies between {least:×} ({a}) "
+        "and {most:×} ({b}).",
+        n=len(known),
+        rows=least_rows,
+        least=least,
+        most=most,
+        a=short,
+        b=long,
     )
 
 

@@ -164,6 +164,10 @@ NEAR = 1.3
 """Up to this multiple of one read and one write the caches are said to catch the waste."""
 
 
+WHOLE = 1.05
+"""Up to this multiple of what lanes ask for L1 is said to waste hardly anything."""
+
+
 def levels(book: Ledger) -> Sentence:
     """What the bytes moved at L1, L2 and DRAM say of the caches."""
     family = book.kernel.family
@@ -189,10 +193,11 @@ def levels(book: Ledger) -> Sentence:
     )
     if far["DRAM"] > NEAR * once:
         words += "The caches do not keep all that is read again: DRAM pays for the rest."
-    elif near > asked:
+    elif near > WHOLE * asked:
         words += "The caches catch the waste: what L1 moves again, DRAM does not."
     else:
-        words += "Nothing is wasted at L1, and caches spare DRAM what is read again."
+        little = "Hardly anything" if near > asked else "Nothing"
+        words += f"{little} is wasted at L1, and caches spare DRAM what is read again."
     if far["DRAM"] < once:
         words += " DRAM is below that minimum, for some results were still in L2 at the end."
     return say(words, **known, l2=far["L2"], dram=far["DRAM"], share=far["DRAM"] / once)

@@ -155,13 +155,16 @@ def rotation(readings: Readings | None) -> Sentence:
         return say("One pair of buffers against many: not measured yet.")
     (warm, _, fast), (cold, every, slow) = found[0], found[-1]
     sheet = _sheet(readings)
-    verdict = "Below the data sheet's {sheet:B/s} of DRAM, so nothing looks wrong, and yet"
+    verdict = (
+        "The first rate is below the data sheet's {sheet:B/s} of DRAM, so nothing looks wrong, "
+    )
+    verdict += "and yet it"
     if fast > sheet:
-        verdict = "The first is more than the data sheet's {sheet:B/s} of DRAM:"
+        verdict = "The first rate is more than the data sheet's {sheet:B/s} of DRAM, for it"
     return say(
         "The same copy of {rows} × {cols}, on one pair of buffers again and again: {warm:s}, "
         "{fast:B/s} of useful bytes. On {pairs} pairs in turn, {all:B} together: {cold:s}, "
-        f"{{slow:B/s}}. {verdict} **it is the rate of L2**.",
+        f"{{slow:B/s}}. {verdict} **is the rate of L2** and the second that of DRAM.",
         rows=warm.rows,
         cols=warm.cols,
         warm=warm.each,

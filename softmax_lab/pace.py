@@ -194,6 +194,43 @@ def alignment(runs: Sequence[Measured | None]) -> Table | Sentence:
     return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
 
 
+def served(runs: Sequence[Measured | None]) -> Table | Sentence:
+    """How many clocks of a column L1 needs to hand over floats, for kernels with a thread on a row:
+    the wavefronts of all warps that a multiprocessor has, beside the clocks that a column takes."""
+    rows, shown = [], []
+    asked = (*COUNTED["load_requests"], *COUNTED["store_requests"])
+    needed = (WAVEFRONTS, "sm__cycles_active.avg", *asked)
+    for run in filter(None, runs):
+        if run.gpu not in GPUS or not all(name in run.counters for name in needed):
+            continue
+        shown.append(run)
+        seen, there = run.counters, GPUS[run.gpu].multiprocessors
+        working = min(registry.get(run.kernel).geometry(run.rows)[0], there)
+        warps, requests = -(-run.rows // WARP), sum(seen[name] for name in asked)
+        wavefronts = seen[WAVEFRONTS] / working / run.cols
+        clocks = seen["sm__cycles_active.avg"] * there / working / run.cols
+        cells = (warps / working, requests / warps / run.cols, seen[WAVEFRONTS] / requests)
+        rows.append(
+            (
+                f"`{run.kernel}`, {shape(run.rows, run.cols)}",
+                *map(number, (*cells, wavefronts, clocks)),
+                percent(wavefronts / clocks),
+            )
+        )
+    if not rows:
+        return say(f"What L1 needs for a column: {MISSING}.")
+    heads = (
+        *("kernel", "warps of a multiprocessor", "requests of a warp for a column"),
+        *("wavefronts of a request", "all wavefronts for a column"),
+        *("clocks for a column", "wavefronts over clocks"),
+    )
+    note = (
+        "Of the multiprocessors that had a block. Clocks: of the launch that was profiled, while "
+        f"they had one. {provenance(*shown, of=('counters',))}"
+    )
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
+
+
 def _turns_that_miss(run: Measured) -> float | None:
     """Turns in which some lane enters a sector, for a column, over all walks of a kernel; None
     where its machine code was not read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from softmax_lab.ledger import Ledger
-from softmax_lab.prose import Table
+from softmax_lab.prose import Table, names
 from softmax_lab.roofline import moved_bytes
 from softmax_lab.runs import provenance, shape, share_of_copy
 from softmax_lab.units import MISSING, number, percent, times
@@ -52,8 +52,11 @@ def table(books: Sequence[Ledger]) -> Table:
         )
     known = [book.measured for book in books if book.measured and book.measured.seconds]
     said = f"{known[0].dtype}; {provenance(*known)}" if known else f"Time: {MISSING}."
+    flops = "FLOPs of the textbook"
+    if doubles := [f"`{book.kernel.symbol}`" for book in books if book.executed.f64]:
+        flops += f" (of {names(doubles)} without those in double)"
     note = (
-        f"On {shape(rows, cols)}. Bytes of one element, asked for by lanes and moved at L1; FLOPs "
-        f"of the textbook over the bytes moved; useful bytes a second over the copy's. {said}"
+        f"On {shape(rows, cols)}. Bytes of one element, asked for by lanes and moved at L1; "
+        f"{flops} over the bytes moved; useful bytes a second over the copy's. {said}"
     )
     return Table(HEADS, tuple(lines), frozenset(range(1, len(HEADS))), note=note)

@@ -30,10 +30,12 @@ PARTS = {
     "warps": "places for warps",
     "issue": "issue of instructions",
     "special": "special-function units",
-    "L1": "L1",
+    "L1": "L1, by its bytes",
     "DRAM": "DRAM",
 }
 """What tables call the parts that `counters.busy` knows."""
+
+L1_BUSIEST = "L1, its busiest part"
 
 
 def at_work(runs: Sequence[Measured | None]) -> Table | Sentence:
@@ -45,18 +47,28 @@ def at_work(runs: Sequence[Measured | None]) -> Table | Sentence:
             continue
         shown.append(run)
         share = run.copy_seconds / run.seconds if run.seconds and run.copy_seconds else None
-        cells = (percent(parts.get(part)) for part in BUSY)
+        cells = [percent(parts.get(part)) for part in BUSY]
+        cells.insert(
+            _AFTER_L1, percent(run.counters[L1_BUSY] / 100 if L1_BUSY in run.counters else None)
+        )
         rows.append(
             (f"`{run.kernel}`, {shape(run.rows, run.cols)}", *cells, percent(share)),
         )
     if not rows:
         return say(f"What of the GPU was at work: {MISSING}.")
-    heads = ("kernel", *(PARTS[part] for part in BUSY), "share of copy")
+    parts = [PARTS[part] for part in BUSY]
+    parts.insert(_AFTER_L1, L1_BUSIEST)
+    heads = ("kernel", *parts, "share of copy")
     note = (
-        "Of what each part could do at most; all but DRAM on the multiprocessors that had work. "
+        "Of what each part could do at most; all but DRAM on the multiprocessors that had work. By "
+        "its bytes: sectors moved, over the bytes that L1 could hand over. Its busiest part: the "
+        "profiler's counter, whatever keeps that part busy. "
         f"{provenance(*shown, of=('times', 'counters'))}"
     )
     return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
+
+
+_AFTER_L1 = BUSY.index("L1") + 1
 
 
 def waiting(runs: Sequence[Measured | None]) -> Table | Sentence:
@@ -86,7 +98,7 @@ def waiting(runs: Sequence[Measured | None]) -> Table | Sentence:
 _BESIDES = ("its turn, or something else", "nothing: it issues")
 _MEANWHILE = (
     "schedulers, issuing",
-    "L1, its busiest part",
+    L1_BUSIEST,
     "L1, its data: wavefronts a clock",
     "L2",
 )

@@ -55,6 +55,19 @@ def test_kernels_that_no_ratio_tells_apart_are_set_beside_each_other(books):
     assert MISSING in str(clock.beside(replace(before, measured=None), after))
 
 
+def test_a_gain_is_said_with_its_range(books):
+    a, b, c = (timed(books["naive"], t).measured for t in (3e-6, 2e-6, 6e-6))
+    wide = replace(b, rows=2 * ROWS)
+    kernels = {"a": [a, a, c, a], "b": [b, None, wide, replace(a, seconds=None)]}
+    said = str(clock.gains(kernels, ROWS))
+    assert "Over the 2 recorded shapes of 64 rows or more" in said
+    assert "between 1.5× (64" in said and "and 3× (64" in said
+    assert MISSING in str(clock.gains(kernels, ROWS + 1))
+    assert "`online` is 2× as fast".replace("`", "") in str(
+        clock.gain(timed(books["naive"], 2e-6), timed(books["online"], 1e-6), 2, "bytes")
+    )
+
+
 def test_how_far_kernels_are_apart(books):
     a, b = (timed(books["naive"], t).measured for t in (3e-6, 2e-6))
     assert "1 shapes" in str(clock.spread({"a": [a, None], "b": [b, b]}))

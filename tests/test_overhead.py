@@ -96,9 +96,10 @@ def test_a_rate_beyond_dram_is_named_as_the_caches():
     useful = 8 * MIDDLE[0] * MIDDLE[1]
     fast = str(overhead.rotation(readings(warm=2e-6)))
     assert f"{number(useful / 2e-6 / 1e12)}\u202fTB/s" in fast
-    assert "more than the data sheet" in fast
+    assert "The first rate is more than the data sheet" in fast
     slow = str(overhead.rotation(readings(warm=5e-6)))
     assert "nothing looks wrong" in slow
+    assert "rate of L2 and the second that of DRAM" in fast and "and yet it is the rate" in slow
 
 
 def test_charts_name_machine_and_date_and_speak_their_points():

@@ -54,6 +54,28 @@ def test_columns_by_hand():
     assert MISSING in str(pace.columns([None]))
 
 
+def test_what_l1_needs_for_a_column_by_hand():
+    loads, stores = pace.COUNTED["load_requests"], pace.COUNTED["store_requests"]
+    seen = {pace.WAVEFRONTS: 2 * 4 * 10 * 60, "sm__cycles_active.avg": 2 * 10 * 400 / 132}
+    seen |= {loads[0]: 8 * 10 * 3, stores[0]: 8 * 10}
+    ((name, *cells),) = pace.served([None, run(256, 10, 1e-6, counters=seen)]).rows
+    assert name.startswith("`naive`, 256")  # two blocks of four warps
+    assert cells == ["4", "4", "15", "240", "400", "60%"]
+    less = run(256, 10, 1e-6, counters={k: v for k, v in seen.items() if k != pace.WAVEFRONTS})
+    assert MISSING in str(pace.served([None, less, run(256, 10, 1e-6, gpu="some-gpu")]))
+
+
+def test_the_chapters_words_on_wavefronts_for_a_column_hold():
+    shapes = ((32, 65536), (256, 1024), (65536, 1024))
+    rows = [row[4:] for row in pace.served([recorded("naive", *s) for s in shapes]).rows]
+    (one, alone, _), (four, block, busy), (many, crowd, less) = (
+        (float(a.replace("\u202f", "")), float(b.replace("\u202f", "")), float(c[:-1]))
+        for a, b, c in rows
+    )
+    assert one < 0.4 * alone < alone < four < block < 1.3 * four  # four warps, over one
+    assert many / four > 0.6 * crowd / block and less < busy
+
+
 def test_one_warp_alone_by_hand():
     alone = run(32, 1000, 1e-3, counters={pace.INSTRUCTIONS: 40_000})
     said = str(pace.alone(alone)).replace("\u202f", " ")

@@ -42,6 +42,12 @@ def test_the_note_names_shape_machine_and_level(books):
         assert word in note
 
 
+def test_the_note_says_whose_doubles_are_left_out(books):
+    assert "double" not in rungs.table(books).note
+    kept = ledger.ledger("naive_store", *SHAPE, counted=False)
+    assert "(of `naive_store` without those in double)" in rungs.table([*books, kept]).note
+
+
 def test_shapes_may_not_be_mixed(books):
     with pytest.raises(ValueError, match="one shape"):
         rungs.table([books[0], ledger.ledger("warp", 256, 1024, counted=False)])

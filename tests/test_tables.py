@@ -232,6 +232,19 @@ def test_levels_are_judged_by_the_numbers(dram, words):
     assert MISSING in str(findings.levels(book()))
 
 
+def test_a_seam_now_and_then_is_no_waste_to_catch():
+    def said(load_sectors):
+        seen = replace(run().counts, dram_bytes=2_200_000)
+        made = book(measured=run(counts=seen))
+        near = replace(made.executed, load_sectors=load_sectors, store_sectors=0)
+        return str(findings.levels(replace(made, executed=near)))
+
+    asked = book().executed.bytes / 32
+    assert "Nothing is wasted" in said(asked)
+    assert "Hardly anything is wasted" in said(1.01 * asked)
+    assert "catch the waste" in said(1.25 * asked)
+
+
 def test_row_lengths_set_the_model_beside_the_count():
     table = tables.row_lengths((1, 7, 1024), lambda n: ledger.derive("naive", 32, n))
     assert [row[1] for row in table.rows] == ["4", "28", "32"]

@@ -27,8 +27,13 @@ def test_shares_are_those_of_the_counters(warp):
     ((name, *cells),) = table.rows
     assert name.startswith("`warp`")
     busy = counters.busy(run.counters, H200)
+    busiest = cells.pop(table.heads.index(waits.L1_BUSIEST) - 1)
+    assert busiest == percent(run.counters[counters.L1_BUSY] / 100)
     assert cells == [*map(percent, busy.values()), percent(run.copy_seconds / run.seconds)]
-    assert table.heads[1:-1] == tuple(waits.PARTS[part] for part in counters.BUSY)
+    heads = [head for head in table.heads[1:-1] if head != waits.L1_BUSIEST]
+    assert heads == [waits.PARTS[part] for part in counters.BUSY]
+    older = replace(run, counters={k: v for k, v in run.counters.items() if k != counters.L1_BUSY})
+    assert waits.at_work([older]).rows[0].count(MISSING) == 1
     assert "times of" in table.note and "counters of" in table.note
     untimed = waits.at_work([replace(run, seconds=None)])
     assert untimed.rows[0][-1] == MISSING and "05:38" not in untimed.note
@@ -72,6 +77,10 @@ def test_the_chapters_words_on_what_was_at_work_hold(warp):
     assert all(busy[p] > 1.9 * before[p] for p in ("warps", "issue", "special", "DRAM"))
     assert all(share < 0.65 for share in busy.values())
     assert 0.4 < busy["warps"] < 0.5
+    before, after = (measured(n, 65536, 1024).counters for n in ("online", "warp"))
+    assert after[counters.L1_BUSY] < before[counters.L1_BUSY] / 2
+    wavefronts, sectors = counters.WAVEFRONTS, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+    assert after[wavefronts] < before[wavefronts] / 4 and after[sectors] < before[sectors] / 7
 
 
 # ------------------------------------------------------------------------------ what warps wait for
@@ -233,6 +242,15 @@ def test_the_first_kernel_waits_for_answers_and_keeps_l1_at_work():
         shares = counters.waited(seen, H200)
         assert shares["long_scoreboard"] > 0.75 and shares["lg_throttle"] < 0.05
         assert seen[counters.L1_BUSY] > 50
+
+
+def test_most_of_a_short_row_is_the_start_of_its_block():
+    """A quarter of the blocks halves the time; fewer steps and no exponential save less."""
+    for cols in (1, 16):
+        one, four, product = (
+            measured_time(name, 65536, cols) for name in ("warp", "warp_merge", "gemv/row_per_warp")
+        )
+        assert four < one / 2 and four - product < (one - four) / 3
 
 
 def test_the_chapters_words_on_warp_and_block_hold():
