@@ -63,7 +63,13 @@ function scale(label, unit, start, most, change) {
       wrong.textContent = `A whole number from 1 to ${number(most)} is needed; below stands ${number(control.value)}.`;
     }
   };
-  field.onchange = () => wrong.hidden || (field.value = control.value, show(control.value));
+  field.onchange = () => { // what cannot be goes, why stays
+    if (wrong.hidden) return;
+    const why = `${field.value.trim() ? `${field.value} cannot be` : "Nothing was given"}: a whole number from 1 to ${number(most)} is needed; it stays ${number(control.value)}.`;
+    show(field.value = control.value);
+    wrong.textContent = why;
+    wrong.hidden = false;
+  };
   field.value = start;
   show(start);
   return control;
