@@ -474,8 +474,9 @@ def test_who_has_not_predicted_is_asked_to(page):
     )
     run.click()
     assert settle(page) == "waiting"
-    assert "A prediction is missing" in said(page)
+    assert "A prediction is missing" in question.inner_text()
     page.get_by_label(WRONG, exact=True).check()
+    assert "is missing" not in question.inner_text()
     run.click()
     assert settle(page) == "ready"
     assert not question.is_visible()

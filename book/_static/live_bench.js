@@ -354,7 +354,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
   form.onsubmit = (event) => {
     event.preventDefault();
     if (guess.hidden || guess.querySelector("input:checked")) return void run();
-    status.replaceChildren(el("p", { className: "lab-note" }, "A prediction is missing: choose what happens, it is the guess that teaches."));
+    if (!guess.querySelector("p")) guess.append(el("p", { className: "lab-note", role: "alert" }, "A prediction is missing: it is the guess that teaches."));
     guess.querySelector("input").focus();
   };
   halt.onclick = () => stop("stopped");
@@ -363,6 +363,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
   kernel.onchange = () => (restore(), offer(), changed());
   gone.onchange = take;
   block.onchange = changed;
+  guess.onchange = () => guess.querySelector("p")?.remove();
   for (const input of [scores, rows, cols]) input.onchange = touched;
   row.oninput = vector.oninput = touched;
   offer();
