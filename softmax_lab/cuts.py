@@ -42,7 +42,8 @@ LINES = (
         "naive", "guard", "the guard", "if (row >= size_t(rows)) return;", "out of bounds", (5, 8)
     ),
     Line(
-        *("naive", "maximum", "the subtraction of the maximum", "sum += expf(x[i] - max)", WRONG),
+        *("naive", "maximum", "the subtraction of the maximum, in the sum only"),
+        *("sum += expf(x[i] - max)", WRONG),
         instead="sum += expf(x[i])",
         row=(2, 0, 1, -1),
     ),

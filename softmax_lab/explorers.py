@@ -231,4 +231,4 @@ def _bill(did: Counts, useful: Counts, fields: Sequence[str], note: str) -> Tabl
 
 def _tally(count: float) -> str:
     """A count; where an expected value is in it, it says so."""
-    return number(count) if count == int(count) else f"≈\u00a0{number(count, 6)}"
+    return number(count) if count == int(count) else f"≈\u00a0{number(count, 4)}"

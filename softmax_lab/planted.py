@@ -51,7 +51,7 @@ TITLES = {
 @dataclass(frozen=True)
 class Planted:
     """One kernel of the file: its launch, its lines `first` to `last`, and the `fault` that one of
-    them carries, "" in a repaired twin."""
+    them carries, "" in a repaired twin. `puzzle` counts those with a fault, from 1."""
 
     name: str
     grid: int
@@ -61,12 +61,13 @@ class Planted:
     first: int
     last: int
     fault: str
+    puzzle: int
 
     @property
     def title(self) -> str:
         """What a reader sees of it: nothing that gives the fault away, if it has one."""
         blocks = f"{self.grid} block{'s' * (self.grid > 1)} of {self.block} threads"
-        return TITLES.get(self.name, f"puzzle at line {self.first}, {blocks}")
+        return TITLES.get(self.name, f"puzzle {self.puzzle}: {blocks}")
 
 
 def text() -> str:
@@ -105,6 +106,7 @@ def planted() -> tuple[Planted, ...]:
                 start + 2,
                 last,
                 fault[1] if fault else "",
+                1 + sum(bool(each.fault) for each in found),
             )
         )
     return tuple(found)

@@ -489,3 +489,32 @@ def test_choices_open_without_javascript(still):
             first, second = (frames.nth(k).bounding_box() for k in (0, 1))
             assert second["y"] == first["y"] and second["x"] > first["x"]
             assert strip.evaluate("e => e.scrollWidth > e.clientWidth && e.tabIndex === 0")
+
+
+POLICY = (
+    "default-src 'none'; style-src 'self' 'unsafe-inline'; font-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; worker-src blob:; script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'"
+)
+
+
+@pytest.mark.parametrize("widgets", [True, False], ids=["as the README says", "without eval"])
+def test_a_strict_policy_takes_the_widgets_at_most_and_not_their_frames(browser, sample, widgets):
+    page = browser.new_page()
+    policy = POLICY + " 'unsafe-eval'" * widgets
+
+    def strict(route) -> None:
+        reply = route.fetch()
+        headers = reply.headers | {"content-security-policy": policy}
+        route.fulfill(response=reply, headers=headers)
+
+    page.route("**/page.html", strict)
+    page.goto(sample)
+    views, frames = page.locator(VIEW), page.locator("div.lab-static")
+    shown = page.locator(".widget-subarea > *") if widgets else frames
+    shown.nth(len(SAMPLE) - 1).wait_for(timeout=20_000 if widgets else 7_000)  # not by the clock
+    assert views.count() == len(SAMPLE)
+    assert frames.count() == (0 if widgets else len(SAMPLE))
+    if not widgets:
+        assert all(f"frame ({k},)" in frames.first.inner_text() for k in range(5))
+        assert page.locator(".widget-subarea > *").count() == 0
+    page.close()

@@ -9,6 +9,7 @@ import base64
 import gzip
 import json
 import os
+import re
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
@@ -266,6 +267,14 @@ def test_what_a_reader_sees_of_a_planted_defect_does_not_give_it_away():
     for each in planted.planted():
         assert not each.fault or f" {each.name}(" not in text
     assert text.count("\n") == planted.FILE.read_text("utf-8").count("\n")
+
+
+def test_puzzles_are_numbered_and_show_their_launch():
+    titles = [each.title for each in planted.planted() if each.fault]
+    assert [title.partition(":")[0] for title in titles] == [
+        f"puzzle {k}" for k in range(1, len(titles) + 1)
+    ]
+    assert all(re.search(r"\d blocks? of \d+ threads", title) for title in titles)
 
 
 def told(name: str) -> dict:

@@ -20,7 +20,7 @@ import pytest
 from test_browser import served
 
 from softmax_lab import emulator, ledger, live, planted, registry
-from softmax_lab.cuts import cuts
+from softmax_lab.cuts import WRONG, cuts
 from softmax_lab.emulator import Out, Source
 
 pytestmark = pytest.mark.browser
@@ -453,6 +453,64 @@ def test_a_barrier_taken_away_is_named(page, line):
     assert f"Without line {number} of defects.cu: {line.outcome}." in said(page)
     assert f"It is: {line.outcome}." in said(page)
     assert re.search(r"at defects.cu:\d+, block \(0,0,0\), thread \(\d+,0,0\)", said(page))
+
+
+@pytest.mark.parametrize("guess", [WRONG, "shared race"])
+def test_a_race_with_wrong_results_is_called_both(page, guess):
+    choose(page, "Kernel", "block_tree")
+    choose(page, "Line taken away", "block_tree-reuse")
+    page.get_by_label(guess, exact=True).check()
+    page.get_by_role("button", name="Run without the line").click()
+    settle(page)
+    assert f"shared race, and {WRONG}." in said(page)
+    assert f"You said so: {guess}." in said(page)
+
+
+def test_who_has_not_predicted_is_asked_to(page):
+    choose(page, "Line taken away", "naive-maximum")
+    run, question = (
+        page.get_by_role("button", name="Run without the line"),
+        page.locator("fieldset"),
+    )
+    run.click()
+    assert settle(page) == "waiting"
+    assert "A prediction is missing" in question.inner_text()
+    page.get_by_label(WRONG, exact=True).check()
+    assert "is missing" not in question.inner_text()
+    run.click()
+    assert settle(page) == "ready"
+    assert not question.is_visible()
+    give(page, "Row", "4 4 1")
+    until(page, "SoftmaxLab.last.cols === 3")
+    assert f"You said so: {WRONG}." in said(page), "it is asked once"
+    choose(page, "Line taken away", "naive-guard")
+    assert question.is_visible()
+    assert not page.locator("fieldset input:checked").count()
+
+
+def test_a_reader_s_own_input_outlives_the_loss_of_a_line(page):
+    row, rows = page.get_by_label("Row", exact=True), page.get_by_label("Rows", exact=True)
+    example = page.get_by_role("button", name="Take an input that shows it")
+    given = row.input_value(), rows.input_value()
+    choose(page, "Line taken away", "naive-guard")
+    assert rows.input_value() == "5", "the page's own input gives way"
+    assert not example.is_visible()
+    page.get_by_role("button", name="Put the line back").click()
+    assert (row.input_value(), rows.input_value()) == given
+    give(page, "Row", "5 6 7")
+    choose(page, "Line taken away", "naive-guard")
+    assert (row.input_value(), rows.input_value()) == ("5 6 7", given[1])
+    example.click()
+    assert rows.input_value() == "5"
+    page.get_by_role("button", name="Put the line back").click()
+    assert (row.input_value(), rows.input_value()) == ("5 6 7", given[1])
+
+
+def test_a_number_that_no_float_holds_is_named(page):
+    give(page, "Row", "1 1e39 -inf")
+    until(page, "SoftmaxLab.last.cols === 3")
+    settle(page)
+    assert "so an infinity here: 1e39." in said(page)
 
 
 def test_a_planted_race_is_found(page):

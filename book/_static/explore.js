@@ -8,7 +8,7 @@ const { kinds, safe, throttled, spoken, scale, table, renew, picture } = Lab.vie
 if (kinds.costs) return;
 const shape = (rows, cols) => `${number(rows)}\u00a0×\u00a0${number(cols)}`, code = (text) => `<code>${safe(text)}</code>`;
 /** A count; where an expected value is in it, it says so. */
-const tally = (n) => Number.isInteger(n) ? number(n) : `≈\u00a0${number(n, 6)}`;
+const tally = (n) => Number.isInteger(n) ? number(n) : `≈\u00a0${number(n, 4)}`;
 const LINE = "var(--lab-line, #8888)", INK = { L1: "var(--lab-l1, #56B4E9)", DRAM: "var(--lab-dram, #D55E00)" };
 const wide = (field) => (field.classList.add("lab-wide-field"), field);
 const told = (html) => el("p", { className: "lab-note", innerHTML: html });
@@ -84,7 +84,7 @@ kinds.costs = (data) => {
     const kernel = data.kernels.find((k) => k.name === pick.value), type = data.types.find((t) => t.size === Number(sizes.querySelector(":checked").value));
     const { did, useful, floors, seconds } = bill(data, kernel, rows.value, cols.value, type.size), [floor] = floors;
     const where = `${code(kernel.name)} on ${shape(rows.value, cols.value)} ${type.name}`;
-    const words = `${where}: ${tally(did.flops)} FLOPs${did.exp ? ` and ${tally(did.exp)} exponentials` : ""}; the lanes ask for ${scaled(did.bytes, "B")}, <strong>${number(did.intensity)} FLOP/B</strong>. No ${safe(data.does)} of this size is faster than ${data.roofs.map((roof, i) => `<strong>${scaled(floor.times[i], "s")}</strong> (${safe(roof.label)})`).join(" or ")}, if it reads from DRAM and writes there.`;
+    const words = `${where}: ${tally(did.flops)} FLOPs${did.exp ? ` and ${tally(did.exp)} exponentials` : ""}; the lanes ask for ${scaled(did.bytes, "B")}, <strong>${number(did.intensity)} FLOP/B</strong>. No ${safe(data.does)} of this size is faster than ${data.roofs.map((roof, i) => `<strong>${scaled(floor.times[i], "s")}</strong> (${safe(roof.label)})`).join(" or ")}, if it reads from DRAM and writes there; what starting a launch takes is not counted.`;
     const run = seconds === null ? "No run is recorded for this choice." : `The recorded run took ${scaled(seconds, "s")}, ${times(seconds / floor.times.at(-1))} the least time by the ${safe(data.roofs.at(-1).label)}.`;
     const asif = kernel.dtypes.includes(type.name) ? "" : ` The kernel itself takes ${kernel.dtypes.join(" and ")}: at ${type.size} bytes this is what its formulas would say.`;
     const performance = seconds === null ? null : did.flops / seconds;

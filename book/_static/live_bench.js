@@ -104,7 +104,8 @@ Lab.bench = async (host, { unpacked, info, art }) => {
   const twins = info.planted.filter((d) => !d.fault), faulty = info.planted.filter((d) => d.fault);
   const shown = twins.filter((d) => info.cuts.some((c) => c.kernel === d.name));
   const group = (label, entries) => el("optgroup", { label }, ...entries.map(([value, text, disabled]) => el("option", { value, disabled: !!disabled }, text)));
-  kernel.append(...Object.keys(info.families).map((name) => group(Lab.given[name].title, info.kernels.filter((k) => k.family === name).map((k) => [k.name, `${k.name}: ${k.title}`]))),
+  const home = info.kernels.find((k) => k.name === given.kernel)?.family; // the lesson's own come first
+  kernel.append(...Object.keys(info.families).sort((a, b) => (b === home) - (a === home)).map((name) => group(Lab.given[name].title, info.kernels.filter((k) => k.family === name).map((k) => [k.name, `${k.name}: ${k.title}`]))),
     ...(info.absent.length ? [group("Not in the page", info.absent.map((k) => [k.name, `${k.name}: ${k.why}`, true]))] : []),
     group("With barriers, to break", shown.map((d) => [d.name, d.title])), group("With a planted defect, to find", faulty.map((d) => [d.name, d.title])));
   kernel.value = given.kernel;
@@ -118,17 +119,16 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     cols: labelled("Columns", cols), block: labelled("Threads of a block", block), row: labelled("Row", row), vector: labelled("x", vector) };
   fields.row.classList.add("lab-wide-field");
   const call = (field, name) => fields[field].querySelector("label").textContent = name;
-  const go = el("button", { type: "submit", className: "lab-run" }, "Run"), halt = el("button", { type: "button", hidden: true }, "Stop"), whole = el("button", { type: "button", hidden: true }, "Put the line back");
+  const go = el("button", { type: "submit", className: "lab-run" }, "Run"), halt = el("button", { type: "button", hidden: true }, "Stop"), whole = el("button", { type: "button", hidden: true }, "Put the line back"), example = el("button", { type: "button", hidden: true }, "Take an input that shows it");
   const guess = el("fieldset", { hidden: true }), listing = Lab.listing(info.texts), status = el("div", { className: "lab-said" }), detail = el("div"), kept = {};
   listing.host.classList.add("lab-broken");
   status.setAttribute("role", "status");
   const pad = Lab.plot(art, info.look, (drawn) => {
     if (kernelOf() && (scores.value !== TYPED || row.value !== Lab.written(drawn))) scores.value = TYPED;
     row.value = Lab.written(drawn);
-    arrange();
-    run();
+    touched();
   });
-  const form = el("form", { className: "lab-controls" }, ...Object.values(fields), listing.host, guess, el("span", { className: "lab-buttons" }, go, halt, whole));
+  const form = el("form", { className: "lab-controls" }, ...Object.values(fields), listing.host, guess, el("span", { className: "lab-buttons" }, go, halt, whole, example));
 
   function outcomes(expected) {
     const others = ["out of bounds", "shared race", "deadlock", "global race"].filter((kind) => kind !== expected);
@@ -152,7 +152,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     block.disabled = block.options.length < 2;
     block.title = block.disabled && k ? "This kernel has one block size" : "";
   }
-  let asked = "";
+  let asked = "", answered = ""; // the question on show, and what was answered to it
   function arrange() {
     const k = kernelOf(), d = plantedOf(), cut = cutOf(), broken = cut ?? (d?.fault ? d : null);
     fields.gone.hidden = gone.options.length < 2;
@@ -161,12 +161,14 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     if (scores.value !== TYPED || familyOf()?.inputs.length === 1) fields.vector.hidden = true;
     if (scores.value === TYPED) fields.cols.hidden = true;
     pad.host.hidden = !k;
-    guess.hidden = !broken;
+    const question = broken ? `${kernel.value} ${gone.value}` : "";
+    if (asked !== question) answered = "";
+    guess.hidden = !broken || !!answered;
     whole.hidden = !cut;
+    example.hidden = !cut?.shape || !readers;
     go.textContent = cut ? "Run without the line" : "Run";
     listing.host.hidden = !broken && !!k;
     if (broken || !k) listing.show(cut?.file ?? fileOf(), cut?.line ?? d.first, cut ?? null, rangeOf());
-    const question = broken ? `${kernel.value} ${gone.value}` : "";
     if (broken && asked !== question) {
       const name = `${row.id}-guess`;
       guess.replaceChildren(el("legend", {}, cut ? "What happens without that line? Predict, then run." : "What is wrong here? Predict, then run."),
@@ -231,9 +233,16 @@ Lab.bench = async (host, { unpacked, info, art }) => {
 
   function show(did, k, d, cut, again) {
     const said = [], unwritten = k ? did.unwritten.at(-1) : 0, right = !did.verdict || did.verdict.ok;
-    const happened = did.faults[0]?.kind ?? (k && (!right || unwritten) ? WRONG : NOTHING), chosen = guess.querySelector("input:checked")?.value;
+    const kinds = [...new Set(did.faults.map((f) => f.kind)), ...(k && (!right || unwritten) ? [WRONG] : [])], happened = kinds.filter((kind, i) => !i || kind === WRONG).join(", and ") || NOTHING;
+    if (!guess.hidden) {
+      answered = guess.querySelector("input:checked").value;
+      if (guess.contains(document.activeElement)) go.focus();
+      guess.hidden = true;
+    }
     if (cut) said.push(`Without line ${cut.line} of ${cut.file}${cut.instead ? ` (now “${cut.instead}”)` : ""}: ${happened}.`);
-    if (!guess.hidden && chosen) said.push(chosen === happened || did.faults.some((f) => f.kind === chosen) ? `You said so: ${chosen}.` : `You said: ${chosen}. It is: ${happened}.`);
+    if (answered) said.push((kinds.length ? kinds.includes(answered) : answered === NOTHING) ? `You said so: ${answered}.` : `You said: ${answered}. It is: ${happened}.`);
+    const lost = k && scores.value === TYPED ? [row, vector].filter((_, i) => !i || !fields.vector.hidden).flatMap((field) => Lab.typed(field.value).lost) : [];
+    if (lost.length) said.push(`Beyond float32, so an infinity here: ${lost.join(", ")}.`);
     const each = familyOf()?.extents.y.includes("cols"), wide = each ? did.cols : 1; // results of a row
     if (k) {
       const v = did.verdict, spot = each ? `${Math.floor(v.at / wide)}, ${v.at % wide}` : v.at;
@@ -321,19 +330,42 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     } catch { /* said when it is run */ }
   };
   const changed = () => (arrange(), guess.hidden ? run() : clear()); // who has to predict runs it by hand
+  const inputFields = [scores, row, vector, rows, cols];
+  let readers = false, before = null; // whether the input is the reader's own, and what stood there before a cut's example
+  const touched = () => (readers = true, before = null, changed());
   const prepare = () => { // a cut's own input: where its loss shows
     const cut = cutOf();
     if (!cut?.shape) return;
+    before ??= [readers, inputFields.map((field) => field.value)];
+    readers = false;
     if (cut.row) [scores.value, row.value, rows.value] = [TYPED, cut.row, 1];
     else [scores.value, rows.value, cols.value] = ["normal", ...cut.shape];
   };
-  form.onsubmit = (event) => (event.preventDefault(), run());
+  const restore = () => {
+    if (!before) return;
+    inputFields.forEach((field, i) => field.value = before[1][i]);
+    [readers, before] = [before[0], null];
+  };
+  const take = () => {
+    if (!gone.value) restore();
+    else if (!readers) prepare();
+    changed();
+  };
+  form.onsubmit = (event) => {
+    event.preventDefault();
+    if (guess.hidden || guess.querySelector("input:checked")) return void run();
+    if (!guess.querySelector("p")) guess.append(el("p", { className: "lab-note", role: "alert" }, "A prediction is missing: it is the guess that teaches."));
+    guess.querySelector("input").focus();
+  };
   halt.onclick = () => stop("stopped");
-  whole.onclick = () => (gone.value = "", changed(), kernel.focus());
-  kernel.onchange = () => (offer(), changed());
-  gone.onchange = () => (prepare(), changed());
-  for (const input of [scores, rows, cols, block]) input.onchange = changed;
-  row.oninput = vector.oninput = changed;
+  whole.onclick = () => (gone.value = "", take(), kernel.focus());
+  example.onclick = () => (prepare(), changed(), go.focus());
+  kernel.onchange = () => (restore(), offer(), changed());
+  gone.onchange = take;
+  block.onchange = changed;
+  guess.onchange = () => guess.querySelector("p")?.remove();
+  for (const input of [scores, rows, cols]) input.onchange = touched;
+  row.oninput = vector.oninput = touched;
   offer();
   if (given.row) scores.value = TYPED;
   if (given.cut) gone.value = given.cut;

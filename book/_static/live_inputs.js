@@ -71,14 +71,15 @@ const fromRow = (family, row, vector, rows) => [
   ...family.inputs.slice(1).map(() => Float32Array.from(row, (_, i) => vector[i % vector.length])),
 ];
 
-/** The numbers of a typed row. */
+/** The numbers of a typed row; `lost` are words of it that no float holds and that are infinite then. */
 function typed(text) {
   const words = text.replace(/[−–]/g, "-").trim().split(/[\s,;]+/).filter(Boolean);
-  const row = words.map((word) => /^[+-]?(inf|infinity|∞)$/i.test(word) ? (word[0] === "-" ? -Infinity : Infinity) : /^nan$/i.test(word) ? NaN : Number(word));
+  const endless = (word) => /^[+-]?(inf|infinity|∞)$/i.test(word);
+  const row = words.map((word) => endless(word) ? (word[0] === "-" ? -Infinity : Infinity) : /^nan$/i.test(word) ? NaN : Number(word));
   const wrong = row.findIndex((v, i) => Number.isNaN(v) && !/^nan$/i.test(words[i]));
   if (wrong >= 0) throw new RangeError(`“${words[wrong]}” is no number; write numbers with spaces between, also inf, -inf or nan`);
   if (!row.length) throw new RangeError("type at least one number");
-  return row;
+  return Object.assign(row, { lost: words.filter((word, i) => !endless(word) && Math.abs(Math.fround(row[i])) === Infinity) });
 }
 const written = (row) => Array.from(row, (v) => v === -Infinity ? "-inf" : v === Infinity ? "inf" : Number.isNaN(v) ? "nan" : `${Number(v.toPrecision(6))}`).join(" ");
 

@@ -1,11 +1,18 @@
 // The published pages: a cure for a fault between the theme and the widget manager, and names,
-// spoken values and tab stops for the controls that the widget manager leaves without. No dependency.
+// spoken values and tab stops for the controls that the widget manager leaves without; where the manager cannot run, what
+// each widget can show. No dependency.
 "use strict";
 
 // The theme's Font Awesome turns every <i class="fa"> into an <svg>, also those added later. The Play widget looks its
 // <i> up again at each change, throws, and takes the linked slider and Stack with it. So the theme's icons are
 // replaced once, before the widgets are drawn (they wait for "load"), and nothing after.
 window.FontAwesomeConfig = { autoReplaceSvg: false, observeMutations: false };
+
+// The manager compiles schemas from text, which a strict content security policy forbids: no widget is drawn then. That is
+// known as soon as its script is read, before the page's end.
+let refused = null;
+const refusal = new Promise((resolve) => (refused = resolve));
+window.addEventListener("securitypolicyviolation", (event) => event.blockedURI === "eval" && refused());
 
 document.addEventListener("DOMContentLoaded", () => {
   window.FontAwesome?.dom.i2svg({ node: document.body });
@@ -17,6 +24,21 @@ document.addEventListener("DOMContentLoaded", () => {
   keys.textContent = "Arrow keys move one step, Home and End jump to the ends.";
   page.append(keys);
 
+  // Without the manager, what stands in <noscript> is unfolded, and taken back should a slow one draw the widget after all.
+  const LATE = 8000; // ms after loading
+  const views = () => [...page.querySelectorAll('script[type="application/vnd.jupyter.widget-view+json"]')].map((view) => ({
+    view, drawn: view.previousElementSibling?.matches(".widget-subarea:not(:empty)"), still: view.nextElementSibling?.matches(".lab-static") ? view.nextElementSibling : null,
+  }));
+  const unfold = () => {
+    for (const { view, drawn, still } of views()) {
+      const frames = view.nextElementSibling;
+      if (!drawn && !still && frames?.matches("noscript")) view.insertAdjacentHTML("afterend", frames.textContent);
+    }
+  };
+  const fold = () => views().forEach(({ drawn, still }) => drawn && still?.remove());
+  refusal.then(unfold);
+  window.addEventListener("load", () => setTimeout(refused, LATE));
+
   const set = (element, name, value) => {
     if (value && element.getAttribute(name) !== value) element.setAttribute(name, value); // no change, no new mutation
   };
@@ -25,6 +47,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const PLAY = [["fa-play", "Play"], ["fa-pause", "Pause"], ["fa-stop", "Back to the first step"], ["fa-retweet", "Repeat"], ["fa-repeat", "Repeat"]];
 
   const dress = () => {
+    fold();
     for (const slider of page.querySelectorAll(".widget-slider, .widget-inline-hbox:has(.noUi-handle)")) {
       const label = described(slider);
       const spoken = slider.querySelector(".widget-readout")?.textContent.trim();
