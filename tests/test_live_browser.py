@@ -573,6 +573,7 @@ def test_a_bench_that_starts_without_a_line_waits_for_a_prediction(browser, addr
     page = browser.new_page()
     page.goto(f"{address}/cut.html")
     assert settle(page) == "waiting"
+    page.get_by_label("out of bounds", exact=True).check()
     page.get_by_role("button", name="Run").click()
     assert settle(page) == "ready"
     assert "out of bounds" in page.locator(".lab-faults").inner_text()
