@@ -23,6 +23,7 @@ PLANS = (
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
     """A made-up GPU whose times of today are recorded; chapters measure now."""
+    monkeypatch.setattr(agreement, "SHORT", 0.0)  # its launches take less than any GPU's
     monkeypatch.setenv("SOFTMAX_LAB_DATA", str(tmp_path / "mine"))
     monkeypatch.setattr(records, "__file__", str(tmp_path / "package" / "records.py"))
     monkeypatch.setattr(launches, "run", lambda run=launches.run: run(plans=PLANS))
@@ -83,6 +84,17 @@ def test_another_time_ends_the_cell_with_both_numbers(toy, factor, word):
     assert "the copy's time now" in said
     assert "SOFTMAX_LAB_AGREE=0" in said
     ledger.measure("online", *SHAPE)  # the others are judged by themselves
+
+
+def test_a_short_launch_may_settle_at_another_time(toy, monkeypatch):
+    toy.slower["naive"] = 1.12
+    with pytest.raises(Disagreement):
+        ledger.measure("naive", *SHAPE)
+    monkeypatch.setattr(agreement, "SHORT", 1.0)
+    assert agreement.timed(ledger.measure("naive", *SHAPE)).ok
+    toy.slower["naive"] = 1.25
+    with pytest.raises(Disagreement):
+        ledger.measure("naive", *SHAPE)
 
 
 def test_a_machine_that_is_slower_throughout_keeps_the_ratio(toy):
