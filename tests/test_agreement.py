@@ -87,12 +87,12 @@ def test_another_time_ends_the_cell_with_both_numbers(toy, factor, word):
 
 
 def test_a_short_launch_may_settle_at_another_time(toy, monkeypatch):
-    toy.slower["naive"] = 1.12
+    toy.slower["naive"] = 1.18
     with pytest.raises(Disagreement):
         ledger.measure("naive", *SHAPE)
     monkeypatch.setattr(agreement, "SHORT", 1.0)
     assert agreement.timed(ledger.measure("naive", *SHAPE)).ok
-    toy.slower["naive"] = 1.25
+    toy.slower["naive"] = 1.4
     with pytest.raises(Disagreement):
         ledger.measure("naive", *SHAPE)
 
