@@ -14,13 +14,9 @@ from types import MappingProxyType
 
 
 @dataclass(frozen=True)
-class Timing:
-    """Time of one launch [s] of a kernel at a shape, beside the copy kernel's in the same run.
-
-    `method` is `graph` (rotating buffers in a CUDA graph) or `events` (one buffer pair, again and
-    again); `level` is where the data is when a launch starts, `DRAM` or `L2`. `copy` is the copy
-    kernel's fingerprint.
-    """
+class Launched:
+    """What every row begins with: the run that made it, the kernel as it was, and what it was
+    launched on."""
 
     run: str
     kernel: str
@@ -28,6 +24,17 @@ class Timing:
     dtype: str
     rows: int
     cols: int
+
+
+@dataclass(frozen=True)
+class Timing(Launched):
+    """Time of one launch [s] of a kernel at a shape, beside the copy kernel's in the same run.
+
+    `method` is `graph` (rotating buffers in a CUDA graph) or `events` (one buffer pair, again and
+    again); `level` is where the data is when a launch starts, `DRAM` or `L2`. `copy` is the copy
+    kernel's fingerprint.
+    """
+
     method: str
     level: str
     pairs: int
@@ -47,15 +54,9 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Counter:
+class Counter(Launched):
     """One hardware counter of one launch, under its Nsight Compute name."""
 
-    run: str
-    kernel: str
-    fingerprint: str
-    dtype: str
-    rows: int
-    cols: int
     metric: str
     unit: str
     value: float
@@ -67,7 +68,7 @@ class Counter:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Reading(Launched):
     """One reading of a clock [s] around `launches` launches of a kernel over `pairs` buffer pairs
     in turn.
 
@@ -75,12 +76,6 @@ class Reading:
     first, with nothing warmed up.
     """
 
-    run: str
-    kernel: str
-    fingerprint: str
-    dtype: str
-    rows: int
-    cols: int
     clock: str
     pairs: int
     launches: int
@@ -95,7 +90,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Rerun:
+class Rerun(Launched):
     """A published measurement made again: times of one launch [s] of a kernel by its protocol and
     by ours, in the same run.
 
@@ -105,12 +100,6 @@ class Rerun:
     results in float64.
     """
 
-    run: str
-    kernel: str
-    fingerprint: str
-    dtype: str
-    rows: int
-    cols: int
     warm_ups: int
     launches: int
     calls_s: float
@@ -128,16 +117,10 @@ class Rerun:
 
 
 @dataclass(frozen=True)
-class Sanitized:
+class Sanitized(Launched):
     """What one tool of compute-sanitizer found in `launches` launches of a kernel, each of another
     shape; the largest is (`rows`, `cols`)."""
 
-    run: str
-    kernel: str
-    fingerprint: str
-    dtype: str
-    rows: int
-    cols: int
     tool: str
     launches: int
     errors: int
@@ -149,19 +132,13 @@ class Sanitized:
 
 
 @dataclass(frozen=True)
-class Soaked:
+class Soaked(Launched):
     """Random launches of a kernel, all judged; the most elements had a matrix of (`rows`, `cols`).
 
     `worst` is the largest error of an element in units of what is allowed, infinite where there was
     no number or one too many.
     """
 
-    run: str
-    kernel: str
-    fingerprint: str
-    dtype: str
-    rows: int
-    cols: int
     seed: int
     launches: int
     failures: int
