@@ -39,10 +39,13 @@ ODD = tuple((250, cols) for cols in (1000, 1001, 1004, 1023, 1025))
 """Few rows that begin at a sector, anywhere, at 16 bytes, and a float before or behind a power of
 two: what their position does to a thread that walks a row."""
 
+NARROW = ((65536, 32), (65536, 128))
+"""Rows of one step of a warp, and of four."""
+
 SHAPES_OF = {
-    "softmax": (*SHAPES, (65536, 32), (65536, 128)),
-    "log_softmax": SHAPES,
-    "gemv": (*SHAPES, (16384, 16384), *ALIGNMENTS, (65536, 32), (65536, 128)),
+    "softmax": (*SHAPES, *NARROW),
+    "log_softmax": (*SHAPES, *NARROW),
+    "gemv": (*SHAPES, (16384, 16384), *ALIGNMENTS, *NARROW),
 }
 """Shapes of the record by family."""
 

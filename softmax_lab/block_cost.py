@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from softmax_lab.cost import (
+    LOAD_ROWS,
     LOAD_WARPS,
+    ONLINE_EXECUTED,
     ONLINE_TEXTBOOK,
     SHARE,
+    STORE_ROWS,
     STORE_WARPS,
     WARP_EXECUTED,
     WARP_TEXTBOOK,
@@ -144,6 +147,10 @@ BLOCK_ONLINE_TEXTBOOK = (
 # element.
 
 _DIFFERENCES = {"sub": "2*M*N"}
+_LOG_THREAD = (
+    Phase("logarithm", {"log": "M"}),
+    Phase("write", LOAD_ROWS | _DIFFERENCES | STORE_ROWS),
+)
 _LOG_EXECUTED = (
     Phase("logarithm", {"log": "M*T"}),
     Phase("write", LOAD_WARPS | _DIFFERENCES | STORE_WARPS),
@@ -153,17 +160,24 @@ _LOG_TEXTBOOK = (
     Phase("write", _DIFFERENCES | {"load_bytes": "E*M*N", "store_bytes": "E*M*N"}),
 )
 
+LOG_THREAD_EXECUTED = (*ONLINE_EXECUTED["branch"][:-1], *_LOG_THREAD)
+LOG_THREAD_TEXTBOOK = (*ONLINE_TEXTBOOK[:-1], *_LOG_TEXTBOOK)
 LOG_WARP_EXECUTED = (*WARP_EXECUTED["branch"][:-1], *_LOG_EXECUTED)
 LOG_WARP_TEXTBOOK = (*WARP_TEXTBOOK[:-1], *_LOG_TEXTBOOK)
 LOG_BLOCK_EXECUTED = (*BLOCK_ONLINE_EXECUTED[:-1], *_LOG_EXECUTED)
 LOG_BLOCK_TEXTBOOK = (*BLOCK_ONLINE_TEXTBOOK[:-1], *_LOG_TEXTBOOK)
-"""Every thread takes the logarithm of the row's sum, where one of them would do."""
+"""Every thread of a row takes the logarithm of its sum, where one of them would do."""
+
+FOUR_ROWS_EXECUTED = (MERGE_EXECUTED[0], *WARP_EXECUTED["branch"][1:])
+"""`warp` with several rows to a block: the guard of `warp_merge`, the rest as it was."""
 
 FORMS = {
     "tree": (TREE_EXECUTED, THREE_PASSES_TEXTBOOK),
     "fold": (FOLD_EXECUTED, THREE_PASSES_TEXTBOOK),
     "merge": (MERGE_EXECUTED, MERGE_TEXTBOOK),
     "online": (BLOCK_ONLINE_EXECUTED, BLOCK_ONLINE_TEXTBOOK),
+    "four rows": (FOUR_ROWS_EXECUTED, WARP_TEXTBOOK),
+    "log, thread": (LOG_THREAD_EXECUTED, LOG_THREAD_TEXTBOOK),
     "log, warp": (LOG_WARP_EXECUTED, LOG_WARP_TEXTBOOK),
     "log, block": (LOG_BLOCK_EXECUTED, LOG_BLOCK_TEXTBOOK),
 }

@@ -10,7 +10,7 @@ from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, Table, names, say
 from softmax_lab.records import Measured
 from softmax_lab.runs import provenance, shape
-from softmax_lab.units import MISSING, number, percent
+from softmax_lab.units import MISSING, number, percent, times
 
 HIT_RATE = "l1tex__t_sector_hit_rate.pct"
 FOR_L1 = {
@@ -60,6 +60,23 @@ def joined(books: Sequence[Ledger]) -> Sentence:
         shape=shape(books[0].rows, books[0].cols),
         said=names(said),
     )
+
+
+def reread(runs: Sequence[Measured | None]) -> Table | Sentence:
+    """How many times over the matrix was read from L2 and from DRAM, a run a row: once is the
+    least, each walk once is the most where sectors are used whole."""
+    rows, shown = [], []
+    for run in filter(None, runs):
+        seen, matrix = run.counters, ITEMSIZE[run.dtype] * run.rows * run.cols
+        if FOR_L1["read"] in seen and FROM_DRAM in seen:
+            shown.append(run)
+            cells = (SECTOR * seen[FOR_L1["read"]] / matrix, seen[FROM_DRAM] / matrix)
+            rows.append((f"`{run.kernel}`, {shape(run.rows, run.cols)}", *map(times, cells)))
+    if not rows:
+        return say(f"How often the matrix was read: {MISSING}.")
+    heads = ("kernel", "read from L2 [matrices]", "read from DRAM [matrices]")
+    note = f"Bytes over those of the matrix. {provenance(*shown, of=('counters',))}"
+    return Table(heads, tuple(rows), frozenset((1, 2)), note=note)
 
 
 def beyond_l1(runs: Sequence[Measured | None]) -> Table | Sentence:

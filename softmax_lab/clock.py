@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, Table, say
@@ -34,6 +35,28 @@ def race(recorded: Mapping[str, Sequence[Measured | None]]) -> Table | Sentence:
     heads = ("shape", *(f"`{name}` [µs]" for name in recorded), "gain")
     known = [run for runs in columns for run in runs if run is not None and run.seconds]
     note = f"Medians; {known[0].dtype}; {provenance(*known)}"
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
+
+
+def steps(recorded: Mapping[str, Sequence[Measured | None]]) -> Table | Sentence:
+    """From the first kernel to the last by steps, a shape a row: the time of the first, the gain of
+    each step over the kernel before, by what the step is called, and the time of the last. Shapes
+    that lack a record are left out."""
+    rows, shown = [], []
+    for runs in zip(*recorded.values(), strict=True):
+        if not all(run is not None and run.seconds for run in runs):
+            continue
+        shown += runs
+        first, *_, last = seconds = [run.seconds for run in runs]
+        each = (times(before / after) for before, after in pairwise(seconds))
+        ends = (number(1e6 * first), number(1e6 * last))
+        rows.append((shape(runs[0].rows, runs[0].cols), ends[0], *each, ends[1]))
+    if not rows:
+        return say("Gain of each step: not measured yet.")
+    _, *names = recorded
+    first, *_, last = (f"`{run.kernel}` [µs]" for run in shown[-len(recorded) :])
+    heads = ("shape", first, *names, last)
+    note = f"Medians, and gains of each step; {shown[0].dtype}; {provenance(*shown)}"
     return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
 
 

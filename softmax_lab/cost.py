@@ -151,7 +151,7 @@ def traffic(way: str, requests: str, sectors: str) -> dict[str, str]:
     }
 
 
-LOAD_ROWS, _STORE_ROWS = (traffic(way, "ceil(M, W)*N", "S(M, N)") for way in ("load", "store"))
+LOAD_ROWS, STORE_ROWS = (traffic(way, "ceil(M, W)*N", "S(M, N)") for way in ("load", "store"))
 """A thread walks a row: a request is one column of 32 rows."""
 
 LOAD_WARPS, STORE_WARPS = (traffic(way, "M*ceil(N, W)", "V(M, N)") for way in ("load", "store"))
@@ -168,14 +168,14 @@ NAIVE_EXECUTED = (
     GUARD,
     Phase("maximum", LOAD_ROWS | {"compare": "M*N"}),
     Phase("sum", LOAD_ROWS | {"sub": "M*N", "exp": "M*N", "add": "M*N"}),
-    Phase("write", LOAD_ROWS | SHARE | _STORE_ROWS),
+    Phase("write", LOAD_ROWS | SHARE | STORE_ROWS),
 )
 """`naive` as written: the maximum starts from -FLT_MAX and the sum from 0, so both take N steps."""
 
 NAIVE_STORE_EXECUTED = (
     *NAIVE_EXECUTED[:2],
-    Phase("sum", LOAD_ROWS | {"sub": "M*N", "exp": "M*N", "f64": "M*N"} | _STORE_ROWS),
-    Phase("divide", LOAD_ROWS | {"div": "M*N"} | _STORE_ROWS),
+    Phase("sum", LOAD_ROWS | {"sub": "M*N", "exp": "M*N", "f64": "M*N"} | STORE_ROWS),
+    Phase("divide", LOAD_ROWS | {"div": "M*N"} | STORE_ROWS),
 )
 """`naive_store`: each exponential is computed once and waits in y, and the sum is taken in
 double."""
@@ -196,7 +196,7 @@ _POWERS = {"exp": "M*N", "div": "M*N"}
 UNSHIFTED_EXECUTED = (
     GUARD,
     Phase("sum", LOAD_ROWS | {"exp": "M*N", "add": "M*N"}),
-    Phase("write", LOAD_ROWS | _POWERS | _STORE_ROWS),
+    Phase("write", LOAD_ROWS | _POWERS | STORE_ROWS),
 )
 """The definition without its shift: `naive` less a pass and less its subtractions."""
 
@@ -242,7 +242,7 @@ def _online(form: str) -> tuple[Phase, ...]:
         GUARD,
         Phase("online pass", LOAD_ROWS | _step(form, "R") | branches),
         *contract,
-        Phase("write", LOAD_ROWS | SHARE | _STORE_ROWS),
+        Phase("write", LOAD_ROWS | SHARE | STORE_ROWS),
     )
 
 

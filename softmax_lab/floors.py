@@ -13,7 +13,7 @@ from softmax_lab.records import Measured
 from softmax_lab.registry import COPY
 from softmax_lab.roofline import rate
 from softmax_lab.runs import provenance, shape
-from softmax_lab.series import EMPTY, LARGE, SMALL, Readings
+from softmax_lab.series import LARGE, Readings
 from softmax_lab.units import MISSING, number, percent, scaled
 
 ALONE = ("wait", "events", "graph")
@@ -146,10 +146,11 @@ def bound(run: Measured | None) -> Sentence:
 def several_times(readings: Readings | None, runs: Sequence[Measured | None]) -> Sentence:
     """Why one large copy has several times in the book: by clock, in the bench, by a rate."""
     clocks = [readings and readings.one(COPY.name, clock, rows=LARGE[0]) for clock in ALONE]
-    start = readings and readings.one(EMPTY, "graph", rows=SMALL[0], launches=1)
+    graphs = readings.find(COPY.name, "graph", rows=LARGE[0]) if readings else ()
+    several = next((one for one in graphs if one.launches > 1), None)
     timed = copies(runs)
     run = next((run for run in timed if (run.rows, run.cols) == LARGE), None)
-    if run is None or start is None or None in clocks:
+    if run is None or several is None or None in clocks:
         return say("One copy by the clocks and beside the kernels: not measured yet.")
     wait, events, graph = clocks
     best = max(timed, key=lambda each: rate(once(each), each.copy_seconds))
@@ -157,23 +158,22 @@ def several_times(readings: Readings | None, runs: Sequence[Measured | None]) ->
     return say(
         "The copy of {rows} × {cols} has several times in this book, and each is right. Alone it "
         "is {wait:s} to a host that waits, {events:s} between two events, {graph:s} as the only "
-        "launch of a graph. Beside the kernels it is **{copy:s}**: a launch of several in a graph, "
-        "and the fastest of several ways to share the matrix among threads, where the clocks "
-        "took the simplest. Of the {apart:s} between the last "
-        "two a start explains at most {start:s}; the rest may be the way of sharing, which the "
-        "record does not hold apart. And at the best rate of any copy, that of {m} × {n}, it would "
-        "be {floor:s}. That is reckoned from a rate, and no time that anybody took. A kernel is "
-        "held against **{copy:s}**, which the same protocol gave in the same run.",
+        "launch of a graph. As one of {n} in a graph it is {several:s}: the start of the graph is "
+        "shared. Beside the kernels it is **{copy:s}**, the fastest of several ways to share the "
+        "matrix among threads, where the clocks took the simplest. And at the best rate of any "
+        "copy, that of {m} × {n_best}, it would be {floor:s}. That is reckoned from a rate, and no "
+        "time that anybody took. A kernel is held against **{copy:s}**, which the same protocol "
+        "gave in the same run.",
         rows=run.rows,
         cols=run.cols,
         wait=wait.each,
         events=events.each,
         graph=graph.each,
+        n=several.launches,
+        several=several.each,
         copy=run.copy_seconds,
-        start=start.each,
-        apart=graph.each - run.copy_seconds,
         m=best.rows,
-        n=best.cols,
+        n_best=best.cols,
         floor=floor,
     )
 

@@ -42,6 +42,7 @@ PLANS = (
     *(Plan(each, SMALL, "graph", launches=n) for each in (EMPTY, COPY) for n in LENGTHS),
     *(Plan(COPY, MIDDLE, "graph", pairs=n, launches=ROTATED) for n in PAIRS),
     *(Plan(COPY, LARGE, clock) for clock in CLOCKS),
+    Plan(COPY, LARGE, "graph", launches=8),
 )
 """What a run takes, in this order; plans of one shape share their buffers."""
 

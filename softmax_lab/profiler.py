@@ -31,7 +31,7 @@ NARROW = tuple((65536, cols) for cols in (8, 16, 32, 128))
 SHAPES_OF = {
     "softmax": (*SHAPES, *NARROW),
     "log_softmax": SHAPES,
-    "gemv": (*SHAPES, *SHORT),
+    "gemv": (*SHAPES, *SHORT, *bench.ALIGNMENTS),
 }
 """Shapes of the record by family."""
 

@@ -26,7 +26,8 @@ class Kernel:
 
     `requires` is the lowest compute capability it compiles for (75 is `sm_75`), `title` what charts
     call it, `shared_bytes` the dynamic shared memory of a block [B]. With `rows_along_y` a block is
-    two-dimensional: threadIdx.y is the row, threadIdx.x the thread of the row.
+    two-dimensional: threadIdx.y is the row, threadIdx.x the thread of the row. `code` is the kernel
+    whose source this is another launch of, "" where it has its own.
 
     `ahead` are the loads that a warp sends off before it first needs the answer of one, walk by
     walk, as read in the machine code of NVRTC 12.9 for sm_90; empty where it was not read. A last
@@ -45,17 +46,19 @@ class Kernel:
     title: str
     shared_bytes: int = 0
     rows_along_y: bool = False
+    code: str = ""
     ahead: tuple[int, ...] = ()
 
     @property
     def symbol(self) -> str:
         """Name of its `__global__` function, and the stem of its file."""
-        return self.name.rpartition("/")[2]
+        return (self.code or self.name).rpartition("/")[2]
 
     @property
     def path(self) -> Path:
         """Its CUDA source file."""
-        return kernel_folder() / self.family.name / f"{self.symbol}.cu"
+        folder = (self.code or self.name).rpartition("/")[0] or self.family.name
+        return kernel_folder() / folder / f"{self.symbol}.cu"
 
     @property
     def block(self) -> int:
@@ -146,9 +149,10 @@ def _shared(name: str, way: str, rows: int, threads: int, title: str, **more) ->
     return _kernel(name, SOFTMAX, rows, threads, title, *block_cost.FORMS[way], **more)
 
 
-def _log(stem: str, way: str, threads: int, title: str, **more) -> Kernel:
-    name = f"{LOG_SOFTMAX.name}/{stem}"
-    return _kernel(name, LOG_SOFTMAX, 1, threads, title, *block_cost.FORMS[way], **more)
+def _log(way: str, rows: int, threads: int, **more) -> Kernel:
+    name, title = f"{LOG_SOFTMAX.name}/online_{way}", f"log-softmax, one {way} per row"
+    forms = block_cost.FORMS[f"log, {way}"]
+    return _kernel(name, LOG_SOFTMAX, rows, threads, title, *forms, **more)
 
 
 def _gemv(stem: str, rows: int, threads: int, way: str, title: str) -> Kernel:
@@ -185,8 +189,9 @@ _ALL = (
     _shared("block_warp", "fold", 4, 256, "eight warps per row, shuffles", rows_along_y=True),
     _shared("warp_merge", "merge", 4, 32, "one warp per row, one operator", ahead=(4, 1)),
     _shared("block_online", "online", 1, 256, "one block per row, online"),
-    _log("online_warp", "log, warp", 32, "log-softmax, one warp per row", ahead=(4, 1)),
-    _log("online_block", "log, block", 256, "log-softmax, one block per row"),
+    _log("thread", 128, 1),
+    _log("warp", 1, 32, ahead=(4, 1)),
+    _log("block", 1, 256),
     _gemv("row_per_thread", 128, 1, "thread", "GEMV, one thread per row"),
     _gemv("row_per_warp", 4, 32, "warp", "GEMV, one warp per row"),
     _gemv("row_per_warp_vec4", 4, 32, "vec4", "GEMV, one warp, four floats"),
@@ -206,6 +211,11 @@ def _beside(name: str, title: str, oracle: Callable, rows_per_block: int, thread
     return Kernel(name, family, rows_per_block, threads, ("float32",), 75, title=title, **costs)
 
 
+def _apart(stem: str, way: str, title: str) -> Kernel:
+    """A softmax between two rungs that differ in more than one thing."""
+    return _shared(f"apart/{stem}", way, 4, 32, title)
+
+
 COPY = _beside("roof/copy", "copy", np.asarray, 1, 256, textbook=cost.COPY_TEXTBOOK)
 """The measured roof, a copy by 16 bytes: it stands in every timing row."""
 
@@ -223,10 +233,20 @@ EXHIBITS: dict[str, Kernel] = {
             executed=cost.UNSHIFTED_EXECUTED,
             textbook=cost.UNSHIFTED_TEXTBOOK,
         ),
+        replace(
+            KERNELS["naive"],
+            name="apart/naive_32",
+            code="naive",
+            rows_per_block=32,
+            title="three passes, 32 rows to a block",
+        ),
+        _apart("warp_four_rows", "four rows", "one warp per row, four rows to a block"),
+        _apart("warp_merge_unhinted", "merge", "one warp per row, one operator, no hint"),
     )
 }
-"""Kernels that the book runs, shows and times beside the list, by name: roofs, and one that fails
-on purpose. None keeps the contract of softmax, so no run takes them unless they are named."""
+"""Kernels that the book runs, shows and times beside the list, by name: roofs, one that fails on
+purpose, and steps between two rungs. They are no rungs, so no run takes them unless they are
+named."""
 
 
 def so_far(name: str) -> list[str]:

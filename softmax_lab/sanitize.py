@@ -21,7 +21,7 @@ CONTROLS = {
     "memcheck": ("misaligned_vector", "writes_without_guard"),
     "racecheck": ("no_barrier_between_levels",),
     "initcheck": ("output_read_first",),
-    "synccheck": ("caller_outside_the_mask", "mask_of_lanes_that_left"),
+    "synccheck": ("half_a_warp_at_the_barrier",),
 }
 """The tools, and planted defects of which each has to find one: a tool that finds nothing anywhere
 proves nothing."""

@@ -58,7 +58,11 @@ def test_block_online_has_one_tree_where_block_tree_has_two():
 
 @pytest.mark.parametrize(
     ("name", "like", "threads"),
-    [("online_warp", "warp", 32), ("online_block", "block_online", 256)],
+    [
+        ("online_thread", "online", 1),
+        ("online_warp", "warp", 32),
+        ("online_block", "block_online", 256),
+    ],
 )
 def test_log_softmax_saves_an_exponential_and_a_division_an_element(name, like, threads):
     for form, logarithms in (("executed", threads), ("textbook", 1)):

@@ -8,7 +8,7 @@ import pytest
 
 from softmax_lab import caches, ledger, registry
 from softmax_lab.counters import BETWEEN_HALVES
-from softmax_lab.facts import WARP
+from softmax_lab.facts import ITEMSIZE, SECTOR, WARP
 from softmax_lab.units import MISSING, SPACE, number, percent
 
 SHAPES = [(256, 1024), (65536, 1024), (32, 65536), (250, 1001)]
@@ -53,6 +53,19 @@ def test_what_is_not_recorded_is_said_to_be_missing():
     made = book()
     assert MISSING in str(caches.hits(replace(made, measured=None)))
     assert MISSING in str(caches.beyond_l1([None, replace(made.measured, counters={})]))
+
+
+def test_rereading_is_counted_in_matrices():
+    made = book()
+    sectors = 2 * ITEMSIZE["float32"] * 256 * 1024 // SECTOR
+    run = altered(
+        made,
+        lts__t_sectors_srcunit_tex_op_read__dot__sum=sectors,
+        dram__bytes_read__dot__sum=1.5 * 4 * 256 * 1024,
+    ).measured
+    table = caches.reread([None, run, replace(run, counters={})])
+    assert [row[1:] for row in table.rows] == [("2×", "1.5×")]
+    assert MISSING in str(caches.reread([None]))
 
 
 def test_traffic_beyond_l1_is_a_difference():

@@ -31,6 +31,16 @@ def test_race_without_and_with_records(books):
     assert [row[1:] for row in table.rows] == [("3", "2", "1.5×"), ("3", MISSING, MISSING)]
 
 
+def test_steps_multiply_to_the_whole_gain(books):
+    runs = [timed(books["naive"], t).measured for t in (6e-6, 3e-6, 2e-6)]
+    told = dict(zip(("", "twice the rows", "a hint"), ([run, run] for run in runs), strict=True))
+    told["a hint"][1] = None  # a shape that lacks one is left out
+    table = clock.steps(told)
+    assert table.heads == ("shape", "`x` [µs]", "twice the rows", "a hint", "`x` [µs]")
+    assert [row[1:] for row in table.rows] == [("6", "2×", "1.5×", "2")]
+    assert "not measured" in str(clock.steps({"": [None], "a hint": [runs[0]]}))
+
+
 @pytest.mark.parametrize(
     ("seconds", "verdict"),
     [

@@ -1,9 +1,11 @@
 """Kernels beside the list: they do what they are shown for, and cost what is said."""
 
+import difflib
+
 import numpy as np
 import pytest
 
-from softmax_lab import count, derive, emulator, launch, reference
+from softmax_lab import count, derive, emulator, launch, reference, registry
 
 FOIL = "foil/unshifted"
 
@@ -68,6 +70,35 @@ def test_the_copy_moves_each_byte_once():
 def test_what_has_no_closed_form_is_not_derived_as_nothing():
     with pytest.raises(ValueError, match="roof/copy has no closed form as executed"):
         derive("roof/copy", 3, 4)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 7), (33, 100), (130, 16), (250, 67)], ids=str)
+@pytest.mark.parametrize("kind", ["normal", "masked", "special"])
+@pytest.mark.parametrize("name", [name for name in registry.EXHIBITS if name.startswith("apart/")])
+def test_a_step_between_two_rungs_is_a_softmax_and_costs_what_is_derived(name, kind, shape):
+    x = reference.inputs(kind, *shape)
+    assert reference.compare(launch(name, x, device="cpu"), x).ok
+    assert set((count(name, x) - derive(name, x)).known().values()) == {0}
+
+
+def test_each_step_changes_one_thing():
+    def body(name):
+        text = registry.get(name).path.read_text(encoding="utf-8").partition('extern "C"')[2]
+        return [line.partition("  //")[0] for line in text.splitlines()[1:]]
+
+    def changed(before, after):
+        told = difflib.ndiff(body(before), body(after))
+        return [line[2:].strip() for line in told if line[0] in "+-" and line[2:].strip()]
+
+    row, leave, lane = "row = ", "if (row", "const unsigned lane"
+    for line in changed("warp", "apart/warp_four_rows"):
+        assert row in line or leave in line or line.startswith(lane)
+    assert len(changed("warp_merge", "apart/warp_merge_unhinted")) == 3
+    assert all(
+        "expf" in s or "for" in s for s in changed("warp_merge", "apart/warp_merge_unhinted")
+    )
+    assert registry.get("apart/naive_32").path == registry.get("naive").path
+    assert registry.get("apart/naive_32").block == registry.get("naive_store").block
 
 
 @pytest.mark.gpu

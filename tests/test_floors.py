@@ -9,7 +9,7 @@ import pytest
 from softmax_lab import clock_plots, facts, floors, ledger, roofline
 from softmax_lab.counts import Counts
 from softmax_lab.records import Measured
-from softmax_lab.series import COPY, EMPTY, LARGE, MIDDLE, SMALL, Readings, Series
+from softmax_lab.series import COPY, LARGE, MIDDLE, Readings, Series
 from softmax_lab.units import MISSING
 
 SHAPES = [(64, 16), (1024, 1024), (4096, 65536)]
@@ -105,20 +105,21 @@ def test_the_least_time_is_derived_from_the_sheet_and_measured_as_the_copy():
 
 
 def test_the_times_of_one_copy_are_told_apart():
-    def one(kernel, size, clock, seconds):
-        return Series(kernel, *size, clock, 1, 1, (9.0, 9.0, seconds))
+    def one(clock, seconds, launches=1):
+        return Series(COPY, *LARGE, clock, 1, launches, (9.0, 9.0, seconds))
 
     clocks = {"wait": 170e-6, "events": 160e-6, "graph": 150e-6}
-    series = [one(COPY, LARGE, clock, seconds) for clock, seconds in clocks.items()]
-    readings = Readings("nvidia-h200", (*series, one(EMPTY, SMALL, "graph", 5e-6)))
+    alone = [one(clock, seconds) for clock, seconds in clocks.items()]
+    readings = Readings("nvidia-h200", (*alone, one("graph", 8 * 145e-6, 8)))
     beside = replace(copied(*LARGE), copy_seconds=130e-6)
     best = replace(copied(*SHAPES[2]), copy_seconds=4e-4)
     said = str(floors.several_times(readings, [beside, None, best]))
     for words in ("170\u202fµs to a host", "160\u202fµs between", "150\u202fµs as the only launch"):
         assert words in said
-    assert "Of the 20\u202fµs between the last two a start explains at most 5\u202fµs" in said
+    assert "As one of 8 in a graph it is 145\u202fµs" in said
     assert "that of 4\u202f096 × 65\u202f536, it would be 100\u202fµs. That is reckoned" in said
-    for lacking in ((None, [beside]), (readings, [best]), (readings, [])):
+    never = Readings("nvidia-h200", tuple(alone))
+    for lacking in ((None, [beside]), (never, [beside, best]), (readings, [best]), (readings, [])):
         assert MISSING in str(floors.several_times(*lacking))
 
 

@@ -173,6 +173,11 @@ extern "C" __global__ void half_the_block_at_the_barrier(const float* x, float* 
     if (threadIdx.x < 64) __syncthreads();  // FAULT barrier after exit
     y[threadIdx.x] = 1.0f;
 }
+// grid 1, block 64
+extern "C" __global__ void half_a_warp_at_the_barrier(const float* x, float* y, int n) {
+    if (threadIdx.x % 32 < 16) __syncthreads();  // FAULT barrier after exit
+    y[threadIdx.x] = x[threadIdx.x];
+}
 // grid 1, block 32
 extern "C" __global__ void mask_of_lanes_that_left(const float* x, float* y, int n) {
     if (threadIdx.x >= 20) return;
