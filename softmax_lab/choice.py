@@ -11,15 +11,17 @@ _FEW = 1024  # rows; one warp each would leave most places for warps on a large 
 
 BEST: dict[str, tuple[tuple[int, int, str], ...]] = {
     "softmax": (
+        (_FEW, 4, "online"),
         (_FEW, 255, "warp_merge"),
-        (_ANY, 16, "online"),
         (_FEW // 4, 512, "block_online"),
         (_FEW // 4, _ANY, "block_tree"),
         (_FEW, _ANY, "block_online"),
+        (_ANY, 8, "online"),
         (_ANY, 1024, "warp_merge"),
         (_ANY, _ANY, "block_online"),
     ),
     "log_softmax": (
+        (_FEW, 4, "log_softmax/online_thread"),
         (_FEW, 255, "log_softmax/online_warp"),
         (_FEW, _ANY, "log_softmax/online_block"),
         (_ANY, 16, "log_softmax/online_thread"),

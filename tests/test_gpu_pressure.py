@@ -4,6 +4,7 @@ the reports of comparable software that need one."""
 from __future__ import annotations
 
 import dataclasses
+import gc
 import shutil
 import threading
 
@@ -122,8 +123,10 @@ def still_right(cupy) -> None:
 def test_memory_that_is_refused_leaves_the_process_usable(cupy):
     x = given(cupy, "naive", 4096, 1024)[0]
     pool = cupy.get_default_memory_pool()
+    gc.collect()  # or an array that nobody has any more gives its room back below
     pool.free_all_blocks()
     pool.set_limit(size=pool.total_bytes())
+    assert pool.free_bytes() < x.nbytes
     try:
         with pytest.raises(cupy.cuda.memory.OutOfMemoryError):
             gpu.launch("naive", x)  # no out=, and no room for one
