@@ -181,7 +181,7 @@ def test_every_step_is_the_native_one(kernel):
 @needs_node
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_results_are_right_and_judged_so(kernel):
-    family = registry.get(kernel).family
+    family = livefile.judged(registry.get(kernel))
     for shape, there in zip(shapes(kernel), paged(kernel), strict=True):
         given, y = arrays(kernel, shape), decoded(there["y"]).reshape(family.result(*shape))
         assert family.compare(y, *given).ok
@@ -196,6 +196,20 @@ def test_results_are_right_and_judged_so(kernel):
             rtol=1e-14,
             atol=0 if family is registry.SOFTMAX else 1e-12,  # terms that cancel
         )
+
+
+@needs_node
+@pytest.mark.parametrize(
+    "row", [[89, 0, 1], [85] * 1024, [-104, -105, -106], [-102, -103, -104], [2, 0, 1]], ids=str
+)
+def test_the_kernel_without_the_shift_fails_in_the_page_as_it_does_natively(row):
+    x = np.array([row], np.float32)
+    about = {"arrays": [coded(x)], "rows": 1, "cols": x.size}
+    (there,) = under_node({"what": "run", "kernel": "foil/unshifted"} | about)
+    here = emulator.run("foil/unshifted", x)
+    np.testing.assert_allclose(decoded(there["y"]), here.y[0], rtol=2e-6)
+    assert there["verdict"]["ok"] == reference.compare(here.y, x).ok == (row == [2, 0, 1])
+    assert {k: there["counters"][k] for k in here.counts.known()} == here.counts.known()
 
 
 @needs_node
@@ -619,7 +633,9 @@ def test_a_typed_row_is_read():
 
 def test_kernels_that_a_page_cannot_run_say_why():
     about = described()
-    assert {k["name"] for k in about["kernels"] + about["absent"]} == set(registry.KERNELS)
+    known = {*registry.KERNELS, *registry.EXHIBITS, "probe/strided"}
+    assert {k["name"] for k in about["kernels"] + about["absent"]} == known
+    assert {k["name"] for k in about["absent"]} == {"roof/copy", "roof/empty", "probe/strided"}
     assert all(k["why"] for k in about["absent"])
     naive = registry.get("naive")
     assert not livefile.why_not(naive)

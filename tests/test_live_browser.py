@@ -276,13 +276,37 @@ def test_another_kernel_has_its_own_block_size_until_the_reader_chooses_one(page
 
 def test_every_registered_kernel_is_run_counted_and_judged(page):
     give(page, "Rows", 5)
-    for kernel in registry.KERNELS:
+    for kernel in (*registry.KERNELS, "foil/unshifted"):
         choose(page, "Kernel", kernel)
         for scores in ("normal", "all equal"):
             choose(page, "Entries" if "gemv" in kernel else "Scores", scores)
             give(page, "Columns", 45)
             settle(page)
             ran(page)
+
+
+def test_a_reader_overflows_the_kernel_without_the_shift(page):
+    choose(page, "Kernel", "foil/unshifted")
+    give(page, "Row", "89 0 1")
+    until(page, "SoftmaxLab.last.cols === 3")
+    assert settle(page) == "ready"
+    assert "Wrong: y[0, 0] is NaN and must be 1" in said(page)
+    choose(page, "Kernel", "naive")
+    settle(page)
+    assert "results are right" in said(page)
+
+
+def test_what_is_not_in_the_page_says_why(page):
+    menu = page.get_by_label("Kernel", exact=True)
+    out = menu.locator("optgroup[label='Not in the page'] option")
+    assert set(out.evaluate_all("all => all.map((each) => each.disabled)")) == {True}
+    words = out.all_inner_texts()
+    assert [text.partition(":")[0] for text in words] == [
+        "roof/copy",
+        "roof/empty",
+        "probe/strided",
+    ]
+    assert all(len(text.partition(": ")[2]) > 20 for text in words)
 
 
 def test_a_log_of_zero_is_drawn_as_the_infinity_that_it_is(page):
