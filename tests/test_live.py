@@ -708,6 +708,36 @@ def test_a_block_of_two_dimensions_with_dynamic_shared_memory(tmp_path, barrier)
     assert "shared out of bounds" in {fault.kind for fault in short.faults}
 
 
+KEPT = """__constant__ float table[4] = {1, 2, 3, 4};
+__device__ float total[2];
+extern "C" __global__ void kept(const float* x, float* y, int n) {
+    __shared__ float s[32];
+    float mine[4];
+    s[0] = 0.0f;
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    for (int i = 0; i < 4; ++i) mine[i] = s[(threadIdx.x + i) % 32] * table[i];
+    total[threadIdx.x & 1] = mine[0];
+    y[threadIdx.x] = mine[threadIdx.x % 4] + total[1];
+}
+"""
+
+
+@pytest.mark.slow
+@needs_node
+@needs_tools
+def test_of_a_kernel_s_variables_only_locals_go_unwatched(tmp_path):
+    source, x = Source(KEPT, "own.cu"), matrix((1, 32))
+    run = emulator.launch(source, 1, 32, (x, Out((1, 32)), 32), sanitize=True, trace=(0, 0))
+    asked = {"what": "launch", "index": 0, "args": [coded(x), {"out": 32}, 32], "grid": 1}
+    asked |= {"threads": 32, "shared": 0, "trace": STEPS}
+    (there,) = under_node(asked, file=of_its_own(KEPT, tmp_path))
+    assert there["counters"] | {CLOCK: 0} == run.counts.known() | run.extra | {CLOCK: 0}
+    assert [asdict(site) for site in run.sites] == there["sites"]
+    assert [fault["text"] for fault in there["faults"]] == list(map(str, run.faults)) != []
+    assert {step["array"] for step in there["steps"]} >= {"x", "y", "s"}
+
+
 @pytest.mark.slow
 @needs_node
 @needs_tools
