@@ -97,7 +97,7 @@ const SYMBOLS = {
 
 Lab.bench = async (host, { unpacked, info, art }) => {
   const given = host.dataset, { start, stop } = runner(unpacked);
-  const kernel = el("select"), gone = el("select"), scores = el("select"), block = el("select");
+  const kernel = el("select"), gone = el("select"), scores = el("select", { className: "lab-kinds" }), block = el("select");
   const text = () => el("input", { type: "text", spellcheck: false, autocomplete: "off" }), row = text(), vector = text();
   const rows = el("input", { type: "number", min: 1, step: 1 }), cols = el("input", { type: "number", min: 1, step: 1 });
   // As text, which a browser reads faster than it makes a hundred elements one by one.
@@ -119,7 +119,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
   const fileOf = () => kernelOf()?.file ?? info.plantedFile, rangeOf = () => plantedOf() ? [plantedOf().first, plantedOf().last] : null;
   const fields = { kernel: labelled("Kernel", kernel), gone: labelled("Line taken away", gone), scores: labelled("Scores", scores), rows: labelled("Rows", rows),
     cols: labelled("Columns", cols), block: labelled("Threads of a block", block), row: labelled("Row", row), vector: labelled("x", vector) };
-  fields.row.classList.add("lab-wide-field");
+  for (const name of ["kernel", "row"]) fields[name].classList.add("lab-wide-field");
   const call = (field, name) => fields[field].querySelector("label").textContent = name;
   const go = el("button", { type: "submit", className: "lab-run" }, "Run"), halt = el("button", { type: "button", hidden: true }, "Stop"), whole = el("button", { type: "button", hidden: true }, "Put the line back"), example = el("button", { type: "button", hidden: true }, "Take an input that shows it");
   const guess = el("fieldset", { hidden: true }), listing = Lab.listing(info.texts), status = el("div", { className: "lab-said" }), detail = el("div"), kept = {};
