@@ -15,11 +15,14 @@ from softmax_lab.cuts import cuts
 from softmax_lab.findings import WORDS
 from softmax_lab.units import number
 
-SCRIPTS = (
+PARTS = (
     *("live_core.js", "page.js", "formulas.js", "live_art.js", "live_inputs.js"),
     *("live_steps.js", "live_bench.js"),
-    *("live.js", "kernels.wasm.js"),
 )
+"""The bench's scripts, in the order in which they run."""
+SCRIPTS = (*PARTS, "live.js", "kernels.wasm.js")
+BUNDLE = "bench.js"
+"""What a page loads for its parts: each request would cost the reader some milliseconds."""
 STYLE = "live.css"
 IN_THE_BOOK = "SOFTMAX_LAB_IN_THE_BOOK"
 """Set where a page of the book is being built: its pages load the scripts themselves."""
@@ -124,10 +127,18 @@ def static_folder() -> Path:
     raise FileNotFoundError(f"a live bench needs {', '.join(SCRIPTS)} in {folders[1]}: `make live`")
 
 
+def bundle() -> str:
+    """The text of the bench's parts as one script."""
+    return "".join(_texts(*PARTS))
+
+
+def _texts(*names: str) -> list[str]:
+    folder = static_folder()
+    return [(folder / name).read_text(encoding="utf-8") for name in names]
+
+
 def _scripts() -> str:
     """For JupyterLab, which loads no files of ours: the renderer and the kernels themselves."""
-    folder = static_folder()
-    texts = [(folder / name).read_text(encoding="utf-8") for name in SCRIPTS]
-    style = (folder / STYLE).read_text(encoding="utf-8")
-    scripts = "".join(f"<script>{text}</script>" for text in texts)
+    (style,) = _texts(STYLE)
+    scripts = "".join(f"<script>{text}</script>" for text in _texts(*SCRIPTS))
     return f"<style>{style}</style>{scripts}<script>SoftmaxLab.mount();</script>"

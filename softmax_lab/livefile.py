@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from softmax_lab import cost, lane_art, planted, reference, registry, svg, trace_frames
+from softmax_lab import cost, lane_art, planted, probe, reference, registry, svg, trace_frames
 from softmax_lab.counts import FIELDS
 from softmax_lab.cuts import Line, cuts
 from softmax_lab.emulator import Source, page, process, report, trace
@@ -63,17 +63,34 @@ def sources() -> dict[str, Source]:
 
 
 def shown() -> list[registry.Kernel]:
-    """The registered kernels that a page runs."""
-    return [k for k in registry.KERNELS.values() if not why_not(k)]
+    """The kernels that a page runs: registered ones, and exhibits."""
+    return [k for k in (*registry.KERNELS.values(), *registry.EXHIBITS.values()) if not why_not(k)]
+
+
+def absent() -> list[dict]:
+    """What the book runs and a page does not: name and why."""
+    known = (*registry.KERNELS.values(), *registry.EXHIBITS.values())
+    out = [{"name": k.name, "why": why_not(k)} for k in known if why_not(k)]
+    why = "it takes a stride and an offset, where a bench gives rows; see the chapter on coalescing"
+    return [*out, {"name": f"probe/{probe.path().stem}", "why": why}]
 
 
 ANSWERED = ("softmax", "log_softmax", "gemv")
 """Families whose inputs and exact answer the page's scripts have (live_core.js, live_inputs.js)."""
+FOILS = {"foil": registry.SOFTMAX}
+"""Exhibits that a page judges by what they fail at, instead of what they compute."""
+
+
+def judged(kernel: registry.Kernel) -> registry.Family:
+    """The family whose answer a page expects of the kernel."""
+    return FOILS.get(kernel.family.name, kernel.family)
 
 
 def why_not(kernel: registry.Kernel) -> str:
     """Why a page does not run this kernel, or "" if it does."""
-    if kernel.family.name not in ANSWERED:
+    if kernel.family.name == registry.COPY.family.name:
+        return "it is there to be timed beside the others, and has no answer to be right or wrong"
+    if judged(kernel).name not in ANSWERED:
         return f"the page has no exact answer for the family {kernel.family.name}"
     if "float32" not in kernel.dtypes:
         return f"a bench has float32 only; it takes {' or '.join(kernel.dtypes)}"
@@ -110,7 +127,7 @@ def describe() -> dict:
         {
             "name": k.name,
             "title": k.title,
-            "family": k.family.name,
+            "family": judged(k).name,
             "index": number[f"kernel_{_word(k.name)}::{k.symbol}"],
             "file": k.path.name,
             "block": k.block,
@@ -158,13 +175,9 @@ def describe() -> dict:
         "kinds": report.KINDS,
         "ops": trace.OPS,
         "words": {field: WORDS[field] for field in FIELDS if field in process.COUNTERS},
-        "families": {k.family.name: family(k.family) for k in shown()},
+        "families": {judged(k).name: family(judged(k)) for k in shown()},
         "kernels": kernels,
-        "absent": [
-            {"name": k.name, "title": k.title, "why": why_not(k)}
-            for k in registry.KERNELS.values()
-            if why_not(k)
-        ],
+        "absent": absent(),
         "cuts": gone,
         "planted": [
             asdict(each) | {"title": each.title, "index": number[f"defects::{each.name}"]}

@@ -181,7 +181,7 @@ def test_every_step_is_the_native_one(kernel):
 @needs_node
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_results_are_right_and_judged_so(kernel):
-    family = registry.get(kernel).family
+    family = livefile.judged(registry.get(kernel))
     for shape, there in zip(shapes(kernel), paged(kernel), strict=True):
         given, y = arrays(kernel, shape), decoded(there["y"]).reshape(family.result(*shape))
         assert family.compare(y, *given).ok
@@ -196,6 +196,20 @@ def test_results_are_right_and_judged_so(kernel):
             rtol=1e-14,
             atol=0 if family is registry.SOFTMAX else 1e-12,  # terms that cancel
         )
+
+
+@needs_node
+@pytest.mark.parametrize(
+    "row", [[89, 0, 1], [85] * 1024, [-104, -105, -106], [-102, -103, -104], [2, 0, 1]], ids=str
+)
+def test_the_kernel_without_the_shift_fails_in_the_page_as_it_does_natively(row):
+    x = np.array([row], np.float32)
+    about = {"arrays": [coded(x)], "rows": 1, "cols": x.size}
+    (there,) = under_node({"what": "run", "kernel": "foil/unshifted"} | about)
+    here = emulator.run("foil/unshifted", x)
+    np.testing.assert_allclose(decoded(there["y"]), here.y[0], rtol=2e-6)
+    assert there["verdict"]["ok"] == reference.compare(here.y, x).ok == (row == [2, 0, 1])
+    assert {k: there["counters"][k] for k in here.counts.known()} == here.counts.known()
 
 
 @needs_node
@@ -619,7 +633,9 @@ def test_a_typed_row_is_read():
 
 def test_kernels_that_a_page_cannot_run_say_why():
     about = described()
-    assert {k["name"] for k in about["kernels"] + about["absent"]} == set(registry.KERNELS)
+    known = {*registry.KERNELS, *registry.EXHIBITS, "probe/strided"}
+    assert {k["name"] for k in about["kernels"] + about["absent"]} == known
+    assert {k["name"] for k in about["absent"]} == {"roof/copy", "roof/empty", "probe/strided"}
     assert all(k["why"] for k in about["absent"])
     naive = registry.get("naive")
     assert not livefile.why_not(naive)
@@ -692,6 +708,36 @@ def test_a_block_of_two_dimensions_with_dynamic_shared_memory(tmp_path, barrier)
     assert "shared out of bounds" in {fault.kind for fault in short.faults}
 
 
+KEPT = """__constant__ float table[4] = {1, 2, 3, 4};
+__device__ float total[2];
+extern "C" __global__ void kept(const float* x, float* y, int n) {
+    __shared__ float s[32];
+    float mine[4];
+    s[0] = 0.0f;
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    for (int i = 0; i < 4; ++i) mine[i] = s[(threadIdx.x + i) % 32] * table[i];
+    total[threadIdx.x & 1] = mine[0];
+    y[threadIdx.x] = mine[threadIdx.x % 4] + total[1];
+}
+"""
+
+
+@pytest.mark.slow
+@needs_node
+@needs_tools
+def test_of_a_kernel_s_variables_only_locals_go_unwatched(tmp_path):
+    source, x = Source(KEPT, "own.cu"), matrix((1, 32))
+    run = emulator.launch(source, 1, 32, (x, Out((1, 32)), 32), sanitize=True, trace=(0, 0))
+    asked = {"what": "launch", "index": 0, "args": [coded(x), {"out": 32}, 32], "grid": 1}
+    asked |= {"threads": 32, "shared": 0, "trace": STEPS}
+    (there,) = under_node(asked, file=of_its_own(KEPT, tmp_path))
+    assert there["counters"] | {CLOCK: 0} == run.counts.known() | run.extra | {CLOCK: 0}
+    assert [asdict(site) for site in run.sites] == there["sites"]
+    assert [fault["text"] for fault in there["faults"]] == list(map(str, run.faults)) != []
+    assert {step["array"] for step in there["steps"]} >= {"x", "y", "s"}
+
+
 @pytest.mark.slow
 @needs_node
 @needs_tools
@@ -739,7 +785,20 @@ def test_a_bench_that_cannot_be_says_why(wrong, message):
         live.bench(**{"kernel": "naive"} | wrong)
 
 
-def test_what_a_page_loads_is_small():
-    names = (*live.SCRIPTS, live.STYLE)
-    packed = [len(gzip.compress((STATIC / name).read_bytes())) for name in names]
-    assert sum(packed) < 120_000, packed
+NOT_OURS = {"vendor", "logo.svg", "favicon.svg"}
+
+
+def test_what_the_pages_load_of_ours_is_small():
+    """All scripts and styles beside the widget manager, as a server packs them."""
+    ours = [path for path in STATIC.iterdir() if path.name not in NOT_OURS]
+    packed = {path.name: len(gzip.compress(path.read_bytes(), 9)) for path in ours}
+    assert set(packed) >= {*live.SCRIPTS, live.STYLE, "book.css", "offline.js", "views.js"}
+    assert sum(packed.values()) <= 120_000, packed
+
+
+def test_a_page_loads_the_bench_s_parts_as_one_script():
+    whole = live.bundle()
+    assert [whole.index((STATIC / name).read_text("utf-8")) for name in live.PARTS] == [
+        sum(len((STATIC / before).read_text("utf-8")) for before in live.PARTS[:k])
+        for k in range(len(live.PARTS))
+    ]

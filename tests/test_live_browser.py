@@ -26,7 +26,7 @@ from softmax_lab.emulator import Out, Source
 pytestmark = pytest.mark.browser
 
 STATIC = Path(__file__).resolve().parent.parent / "book" / "_static"
-FILES = ("book.css", live.STYLE, *live.SCRIPTS)
+FILES = ("book.css", live.STYLE, "live.js", "kernels.wasm.js")
 FIRST_RESULT = 100
 """From coming into sight to the first result, at most [ms]."""
 SETTLED = {"ready", "waiting", "failed", "refused"}
@@ -52,6 +52,7 @@ def folder(tmp_path_factory) -> Path:
     made = tmp_path_factory.mktemp("bench")
     for name in FILES:
         shutil.copy(STATIC / name, made)
+    (made / live.BUNDLE).write_text(live.bundle(), "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(live.IN_THE_BOOK, "1")
         html = live.bench("naive", row=[2, 0, 1, -1], rows=3)._repr_html_()
@@ -260,15 +261,52 @@ def test_the_block_size_is_the_readers(page):
     assert set(page.locator("[data-part=counts] td:nth-child(4)").all_inner_texts()) == {"yes"}
 
 
+def test_another_kernel_has_its_own_block_size_until_the_reader_chooses_one(page):
+    block = page.get_by_label("Threads of a block", exact=True)
+    for kernel in ("naive_store", "naive", "warp_merge"):
+        choose(page, "Kernel", kernel)
+        assert block.input_value() == str(registry.get(kernel).block)
+    choose(page, "Threads of a block", "64")
+    for kernel, size in (("naive", "64"), ("warp", "32"), ("block_tree", "512"), ("online", "64")):
+        choose(page, "Kernel", kernel)
+        assert block.input_value() == size
+        assert settle(page) == "ready"
+        assert page.evaluate("SoftmaxLab.last.block") == int(size)
+
+
 def test_every_registered_kernel_is_run_counted_and_judged(page):
     give(page, "Rows", 5)
-    for kernel in registry.KERNELS:
+    for kernel in (*registry.KERNELS, "foil/unshifted"):
         choose(page, "Kernel", kernel)
         for scores in ("normal", "all equal"):
             choose(page, "Entries" if "gemv" in kernel else "Scores", scores)
             give(page, "Columns", 45)
             settle(page)
             ran(page)
+
+
+def test_a_reader_overflows_the_kernel_without_the_shift(page):
+    choose(page, "Kernel", "foil/unshifted")
+    give(page, "Row", "89 0 1")
+    until(page, "SoftmaxLab.last.cols === 3")
+    assert settle(page) == "ready"
+    assert "Wrong: y[0, 0] is NaN and must be 1" in said(page)
+    choose(page, "Kernel", "naive")
+    settle(page)
+    assert "results are right" in said(page)
+
+
+def test_what_is_not_in_the_page_says_why(page):
+    menu = page.get_by_label("Kernel", exact=True)
+    out = menu.locator("optgroup[label='Not in the page'] option")
+    assert set(out.evaluate_all("all => all.map((each) => each.disabled)")) == {True}
+    words = out.all_inner_texts()
+    assert [text.partition(":")[0] for text in words] == [
+        "roof/copy",
+        "roof/empty",
+        "probe/strided",
+    ]
+    assert all(len(text.partition(": ")[2]) > 20 for text in words)
 
 
 def test_a_log_of_zero_is_drawn_as_the_infinity_that_it_is(page):
@@ -594,10 +632,10 @@ def test_nothing_is_loaded_before_it_is_seen(browser, address):
     page.on("request", lambda request: asked.append(request.url))
     page.goto(f"{address}/far.html")
     page.wait_for_timeout(200)
-    assert not [url for url in asked if "live_" in url or "wasm" in url]
+    assert not [url for url in asked if live.BUNDLE in url or "wasm" in url]
     page.locator(".lab-bench").scroll_into_view_if_needed()
     assert settle(page) == "ready"
-    assert {url.rpartition("/")[2] for url in asked} >= set(live.SCRIPTS)
+    assert {url.rpartition("/")[2] for url in asked} >= {live.BUNDLE, "kernels.wasm.js"}
     page.close()
 
 

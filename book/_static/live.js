@@ -1,13 +1,12 @@
 /* Live benches: <div class="lab-bench" data-kernel=…> in a page. This script waits until one is a screen away and only
- * then loads the rest: the driver, the pictures, the bench itself and the kernels. From file:// too, so everything is a
- * plain script.
+ * then loads the rest: the kernels, and the bench's scripts as the one file that the book's build makes of them (live.py).
+ * From file:// too, so everything is a plain script.
  */
 (() => {
 "use strict";
 const Lab = globalThis.SoftmaxLab ??= {};
 if (Lab.mount) return; // JupyterLab: each bench of a notebook brings its scripts along
-const FILES = ["live_core.js", "kernels.wasm.js", "page.js", "formulas.js", "live_art.js", "live_inputs.js", "live_steps.js", "live_bench.js"];
-const known = () => ({ "page.js": Lab.el, "formulas.js": Lab.formulas }); // what a page with views has by itself
+const FILES = ["bench.js", "kernels.wasm.js"];
 const here = document.currentScript?.src ?? "";
 
 let arrived = null, loaded = null;
@@ -20,7 +19,7 @@ const fetched = (name) => new Promise((resolve, reject) => {
   document.head.append(script);
 });
 Lab.load = () => loaded ??= (async () => {
-  const scripts = here ? Promise.all(FILES.filter((name) => !known()[name]).map(fetched)) : null, compiled = packed.then((text) => Lab.unpack(text));
+  const scripts = here ? Promise.all(FILES.map(fetched)) : null, compiled = packed.then((text) => Lab.unpack(text));
   compiled.catch(() => {}); // said below, not as an unhandled rejection while a script is still on its way
   await scripts;
   const unpacked = await compiled;
@@ -38,6 +37,7 @@ Lab.mount = () => {
       try {
         const parts = await Lab.load();
         await Lab.bench(host, parts);
+        host.getBoundingClientRect(); // laid out: a reader can read it
         host.dataset.start = (performance.now() - start).toFixed(1);
       } catch (error) {
         host.dataset.state = "failed";

@@ -97,17 +97,19 @@ const SYMBOLS = {
 
 Lab.bench = async (host, { unpacked, info, art }) => {
   const given = host.dataset, { start, stop } = runner(unpacked);
-  const kernel = el("select"), gone = el("select"), scores = el("select"), block = el("select");
+  const kernel = el("select"), gone = el("select"), scores = el("select", { className: "lab-kinds" }), block = el("select");
   const text = () => el("input", { type: "text", spellcheck: false, autocomplete: "off" }), row = text(), vector = text();
   const rows = el("input", { type: "number", min: 1, step: 1 }), cols = el("input", { type: "number", min: 1, step: 1 });
-  const options = (select, entries) => select.replaceChildren(...entries.map(([value, text]) => el("option", { value }, text)));
+  // As text, which a browser reads faster than it makes a hundred elements one by one.
+  const listed = (entries) => entries.map(([value, text, disabled]) => `<option value="${safe(value)}"${disabled ? " disabled" : ""}>${safe(text)}</option>`).join("");
+  const options = (select, entries) => select.innerHTML = listed(entries);
   const twins = info.planted.filter((d) => !d.fault), faulty = info.planted.filter((d) => d.fault);
   const shown = twins.filter((d) => info.cuts.some((c) => c.kernel === d.name));
-  const group = (label, entries) => el("optgroup", { label }, ...entries.map(([value, text, disabled]) => el("option", { value, disabled: !!disabled }, text)));
+  const group = (label, entries) => `<optgroup label="${safe(label)}">${listed(entries)}</optgroup>`;
   const home = info.kernels.find((k) => k.name === given.kernel)?.family; // the lesson's own come first
-  kernel.append(...Object.keys(info.families).sort((a, b) => (b === home) - (a === home)).map((name) => group(Lab.given[name].title, info.kernels.filter((k) => k.family === name).map((k) => [k.name, `${k.name}: ${k.title}`]))),
+  kernel.innerHTML = [...Object.keys(info.families).sort((a, b) => (b === home) - (a === home)).map((name) => group(Lab.given[name].title, info.kernels.filter((k) => k.family === name).map((k) => [k.name, `${k.name}: ${k.title}`]))),
     ...(info.absent.length ? [group("Not in the page", info.absent.map((k) => [k.name, `${k.name}: ${k.why}`, true]))] : []),
-    group("With barriers, to break", shown.map((d) => [d.name, d.title])), group("With a planted defect, to find", faulty.map((d) => [d.name, d.title])));
+    group("With barriers, to break", shown.map((d) => [d.name, d.title])), group("With a planted defect, to find", faulty.map((d) => [d.name, d.title]))].join("");
   kernel.value = given.kernel;
   [row.value, vector.value, rows.value, cols.value] = [given.row ?? "2 0 1 -1", "1", given.rows ?? 1, given.cols ?? 8];
 
@@ -117,7 +119,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
   const fileOf = () => kernelOf()?.file ?? info.plantedFile, rangeOf = () => plantedOf() ? [plantedOf().first, plantedOf().last] : null;
   const fields = { kernel: labelled("Kernel", kernel), gone: labelled("Line taken away", gone), scores: labelled("Scores", scores), rows: labelled("Rows", rows),
     cols: labelled("Columns", cols), block: labelled("Threads of a block", block), row: labelled("Row", row), vector: labelled("x", vector) };
-  fields.row.classList.add("lab-wide-field");
+  for (const name of ["kernel", "row"]) fields[name].classList.add("lab-wide-field");
   const call = (field, name) => fields[field].querySelector("label").textContent = name;
   const go = el("button", { type: "submit", className: "lab-run" }, "Run"), halt = el("button", { type: "button", hidden: true }, "Stop"), whole = el("button", { type: "button", hidden: true }, "Put the line back"), example = el("button", { type: "button", hidden: true }, "Take an input that shows it");
   const guess = el("fieldset", { hidden: true }), listing = Lab.listing(info.texts), status = el("div", { className: "lab-said" }), detail = el("div"), kept = {};
@@ -127,15 +129,16 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     if (kernelOf() && (scores.value !== TYPED || row.value !== Lab.written(drawn))) scores.value = TYPED;
     row.value = Lab.written(drawn);
     touched();
-  });
+  }, host.firstElementChild?.clientWidth);
   const form = el("form", { className: "lab-controls" }, ...Object.values(fields), listing.host, guess, el("span", { className: "lab-buttons" }, go, halt, whole, example));
 
   function outcomes(expected) {
     const others = ["out of bounds", "shared race", "deadlock", "global race"].filter((kind) => kind !== expected);
     return [NOTHING, WRONG, ...(expected === WRONG || !expected ? others : [expected, ...others]).slice(0, 3).sort()];
   }
+  let chosen = ""; // the block size that the reader chose; else each kernel has its own
   function offer() { // what can be chosen depends on the kernel
-    const k = kernelOf(), family = familyOf(), before = [gone.value, block.value, scores.value];
+    const k = kernelOf(), family = familyOf(), before = [gone.value, chosen, scores.value];
     options(gone, [["", "none"], ...info.cuts.filter((c) => c.kernel === kernel.value).map((c) => [c.name, c.title])]);
     options(block, !k ? [["", "as planted"]] : k.blocks.map((n) => [n, n]));
     if (k) {
@@ -362,7 +365,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
   example.onclick = () => (prepare(), changed(), go.focus());
   kernel.onchange = () => (restore(), offer(), changed());
   gone.onchange = take;
-  block.onchange = changed;
+  block.onchange = () => (chosen = block.value, changed());
   guess.onchange = () => guess.querySelector("p")?.remove();
   for (const input of [scores, rows, cols]) input.onchange = touched;
   row.oninput = vector.oninput = touched;

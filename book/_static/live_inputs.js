@@ -88,9 +88,10 @@ const SHOWN = 64, TOP = 18, TALL = 132, GAP = 38, LOW = 96, REACH = 4;
  * or for each row of the matrix.
  *
  * `onDraw(row)` gets the new row. By pointer: drag, below the box masks. By keys: ← → choose a column, ↑ ↓ change it,
- * M or Delete masks it.
+ * M or Delete masks it. `room` is the width that it will have in the page: asking for it while what stands around is new
+ * would make the browser lay out the page once more.
  */
-function plot(art, look, onDraw) {
+function plot(art, look, onDraw, room = 0) {
   const { el } = Lab, { brief, safe } = Lab.art;
   const picture = el("div"), grip = el("div", { className: "lab-grip" }); // a finger scrolls the page everywhere but on the scores
   const pad = el("div", { className: "lab-pad", tabIndex: 0 }, picture, grip), hint = el("p", { className: "lab-hint" });
@@ -104,7 +105,7 @@ function plot(art, look, onDraw) {
     return { n, pitch, largest, left: 8, zero: TOP + TALL / 2, unit: (TALL / 2 - 4) / largest };
   };
   function draw() {
-    wide = Math.max(240, host.clientWidth || 640);
+    wide = Math.max(240, room || 640);
     const { n, pitch, left, zero, unit, largest } = shape(), roomy = pitch >= 44, floor = TOP + TALL, base = floor + GAP + LOW, id = `lab-plot-${pad.id ||= Lab.fresh("pad")}`;
     const bar = Math.max(1, pitch * 0.7), mid = (i) => left + pitch * (i + 0.5), out = [];
     out.push(art.rect(left, TOP, pitch * n, TALL, "none", look.line), art.text(left, TOP - 5, words.picture, { size: 13, muted: true }));
@@ -177,7 +178,11 @@ function plot(art, look, onDraw) {
     else return;
     event.preventDefault();
   };
-  new ResizeObserver(() => x.length && host.clientWidth && host.clientWidth !== wide && draw()).observe(host);
+  new ResizeObserver(() => {
+    if (!host.clientWidth || host.clientWidth === room) return;
+    room = host.clientWidth;
+    if (x.length) draw();
+  }).observe(host);
   return {
     host,
     /** Shows one row of a family's input; `canDraw` says whether it may be changed here. Results come one `each` column or row. */

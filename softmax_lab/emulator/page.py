@@ -26,10 +26,11 @@ ZIG, BINARYEN = "0.17.1", "132"
 """Versions of the two tools: with others the bytes would differ."""
 TARGET = ("-target", "wasm32-wasi", "-mcpu=mvp+bulk_memory+nontrapping_fptoint+sign_ext")
 COMPILE = (
-    *(*FLAGS, *TARGET, "-O1", "-fvisibility=hidden", "-fno-sanitize=all", "-DEMU_COUNT=1"),
+    *(*FLAGS, *TARGET, "-Os", "-fvisibility=hidden", "-fno-sanitize=all", "-DEMU_COUNT=1"),
     # This late pass forgets `nomerge` for WebAssembly: two barriers would become one site.
     *("-mllvm", "-enable-tail-merge=0"),
 )
+UNOPTIMISED = ("-emit-llvm", "-Xclang", "-disable-llvm-passes")
 LINK = (*TARGET, "-mexec-model=reactor", "-O1", "-s", "-Wl,-z,stack-size=65536")
 OPTIMISE = (
     *("--mvp-features", "--enable-bulk-memory", "--enable-bulk-memory-opt"),
@@ -95,10 +96,10 @@ def fingerprint(sources: Mapping[str, Source], more: str = "") -> str:
     """What the bytes of `build(sources)` depend on, and `more`, as one short number."""
     unit = together(sources)
     digest = hashlib.sha256("\0".join([unit.text, str(unit.granule), more]).encode())
-    for flag in (ZIG, BINARYEN, *COMPILE, *LINK, *OPTIMISE):
+    for flag in (ZIG, BINARYEN, *COMPILE, *UNOPTIMISED, *LINK, *OPTIMISE):
         digest.update(flag.encode() + b"\0")
     headers = [path for path in HEADERS.rglob("*") if path.suffix in (".h", ".def", ".s")]
-    for path in sorted([*headers, Path(sites.__file__)]):
+    for path in sorted([*headers, Path(sites.__file__), Path(__file__)]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:20]
 
@@ -115,8 +116,12 @@ def build(sources: Mapping[str, Source], with_tools: Tools) -> Module:
         zig = list(with_tools.zig)
         environment = {"ZIG_GLOBAL_CACHE_DIR": str(with_tools.cache)}
         include = ["-I", "headers"]
-        compile_ = [*zig, "c++", *COMPILE, granule, *include, "-S", "unit.cpp", "-o", "unit.s"]
-        _call(compile_, "zig c++", folder, environment)
+        compile_ = [*zig, "c++", *COMPILE, "-S"]
+        raw = [*compile_, *UNOPTIMISED, granule, *include, "unit.cpp", "-o", "unit.ll"]
+        _call(raw, "zig c++", folder, environment)
+        middle = folder / "unit.ll"
+        middle.write_text(_weak(middle.read_text(encoding="utf-8")), encoding="utf-8")
+        _call([*compile_, "unit.ll", "-o", "unit.s"], "zig c++", folder, environment)
         assembly = _nan_as_bits((folder / "unit.s").read_text(encoding="utf-8"))
         numbered = sites.number(assembly, unit.files, "wasm32")
         (folder / "unit.s").write_text(numbered.text, encoding="utf-8")
@@ -127,6 +132,17 @@ def build(sources: Mapping[str, Source], with_tools: Tools) -> Module:
         _call(optimise, "wasm-opt", folder)
         wasm = (folder / "page.wasm").read_bytes()
     return Module(wasm, unit, numbered.places, numbered.variables)
+
+
+def _weak(middle: str) -> str:
+    """The kernels' variables as weak ones, whose size the optimiser takes for unknown: what has a
+    known size is then a local (on_stack in state.h), which needs no code that watches it."""
+    return re.sub(
+        r"^(@(\S+) = )(?:hidden |internal )+(?=(?:global|constant) )",
+        lambda m: m[0] if sites.ours(m[2]) else f"{m[1]}weak hidden ",
+        middle,
+        flags=re.M,
+    )
 
 
 def _nan_as_bits(assembly: str) -> str:

@@ -136,6 +136,11 @@ _OURS = re.compile(
 )
 
 
+def ours(symbol: str) -> bool:
+    """Whether a variable is the emulator's, none of the kernel file."""
+    return bool(_OURS.match(symbol))
+
+
 def _objects(assembly: str) -> Iterator[tuple[str, int, int]]:
     """(symbol, bytes, space) of every variable of the kernel file."""
     section, home, sizes = ".text", {}, {}
@@ -153,7 +158,7 @@ def _objects(assembly: str) -> Iterator[tuple[str, int, int]]:
             home[words[0][:-1]] = section
     for symbol, size in sizes.items():
         where = home.get(symbol, ".text")
-        if _OURS.match(symbol) or where.startswith(".text") or not size:
+        if ours(symbol) or where.startswith(".text") or not size:
             continue
         if where.startswith(("emu_constant", ".rodata", ".data.rel.ro")):
             yield symbol, size, SPACES["constant"]
