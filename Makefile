@@ -19,6 +19,9 @@ RUN := PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY)
 
 PAGES := _build/html
 
+# Hundreds of Pythons start in a test run. Where the environment forbids bytecode, each would compile the package anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help book test check lab live bench profile doctor clean venv compiler npm
 

@@ -175,6 +175,14 @@ class Table:
     rows: tuple = ()
     runs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
+    @functools.cached_property
+    def by_kernel(self) -> Mapping[tuple[str, str], tuple]:
+        """Rows of each (kernel, element type), sorted out once: a page looks up hundreds."""
+        found = {}
+        for row in self.rows:
+            found.setdefault((row.kernel, row.dtype), []).append(row)
+        return {key: tuple(rows) for key, rows in found.items()}
+
 
 def read(path: Path) -> Table:
     """A record file, or an empty table where there is none.

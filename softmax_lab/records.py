@@ -142,8 +142,9 @@ def lookup(
     now, near, outdated = fingerprint(kernel, dtype), [], False
     for slug in (gpu,) if gpu else gpus():
         bench, profile = table("bench", slug), table("profile", slug)
-        rows_of_both = (*bench.rows, *profile.rows)
-        mine = [row for row in rows_of_both if (row.kernel, row.dtype) == (kernel.name, dtype)]
+        mine = [
+            row for kind in (bench, profile) for row in kind.by_kernel.get((kernel.name, dtype), ())
+        ]
         here = [row for row in mine if (row.rows, row.cols) == (rows, cols)]
         if valid := [row for row in here if row.fingerprint == now]:
             return _measured(kernel, (rows, cols), slug, valid, bench, profile)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -13,7 +14,7 @@ import little_book
 import nbclient
 import nbformat
 import pytest
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, CData, NavigableString, Tag
 from reading import NEEDS_SCRIPT, TEX
 from sphinx_external_toc.parsing import parse_toc_yaml
 from test_architecture import bibliography
@@ -31,9 +32,25 @@ CONTROLS = re.compile(r"Slider|Play|ToggleButton|Dropdown|Select|Checkbox|Text|B
 per_page = pytest.mark.parametrize("page", PAGES)
 
 
+# A page is megabytes: it is parsed once for all tests, which therefore change nothing in it.
+@cache
+def parsed(html: str) -> BeautifulSoup:
+    return BeautifulSoup(html, "html.parser")
+
+
 @cache
 def soup(path: Path) -> BeautifulSoup:
     return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+@cache
+def ids(path: Path) -> frozenset[str]:
+    return frozenset(tag["id"] for tag in soup(path).find_all(id=True))
+
+
+def scripted(tags: list[Tag]) -> list[Tag]:
+    """Those of `tags` that are there where scripts run."""
+    return [tag for tag in tags if not tag.find_parent("noscript")]
 
 
 @cache
@@ -43,6 +60,7 @@ def models(path: Path) -> dict[str, dict]:
     return json.loads(found.string)["state"] if found else {}
 
 
+@cache
 def views(path: Path) -> list[str]:
     return [json.loads(v.string)["model_id"] for v in soup(path).find_all("script", type=VIEW)]
 
@@ -108,7 +126,7 @@ def test_links_within_the_book_lead_somewhere(book_html, page):
         there = (path.parent / unquote(parts.path)).resolve() if parts.path else path
         assert there.is_file(), f"{page} links to {link['href']}"
         if parts.fragment and there.suffix == ".html":
-            assert soup(there).find(id=unquote(parts.fragment)), f"{page}: no {link['href']}"
+            assert unquote(parts.fragment) in ids(there), f"{page}: no {link['href']}"
 
 
 REMOTE = {
@@ -220,7 +238,7 @@ def test_without_javascript_a_widget_shows_every_frame_under_its_label(book_html
         still = view.find_next_sibling("noscript").get_text()
         parts = within(states, json.loads(view.string)["model_id"])
         values = [part["value"] for part in parts if isinstance(part.get("value"), str)]
-        frames = [BeautifulSoup(value, "html.parser").get_text() for value in values]
+        frames = [parsed(value).get_text() for value in values]
         names = [name for part in parts for name in part.get("_options_labels", [])]
         missing = [words for words in (*frames, *names) if words not in still]
         assert missing == (["Type your guess first.", "Hide"] if "Hide" in names else [])
@@ -366,14 +384,21 @@ def test_a_failing_notebook_fails_the_build(book_html, tmp_path, options, cell, 
 # ---- Formulas ----
 
 
+def read(tag: Tag) -> Iterator[str]:
+    """The texts of a page that are no code."""
+    for child in tag.children:
+        if isinstance(child, Tag):
+            if child.name not in ("script", "style", "code", "pre"):
+                yield from read(child)
+        elif type(child) in (NavigableString, CData):
+            yield child
+
+
 def left_as_tex(page: BeautifulSoup) -> list[str]:
     """Marks of TeX in what a reader reads, and formulas that hold no MathML."""
-    page = BeautifulSoup(str(page), "html.parser")
     found = [str(e) for e in page.select(".math") if not (e.math and e.math.get_text(strip=True))]
     found += map(str, page.find_all("merror"))
-    for code in page.find_all(["script", "style", "code", "pre"]):
-        code.decompose()
-    return found + TEX.findall(page.get_text())
+    return found + TEX.findall("".join(read(page)))
 
 
 @per_page
@@ -381,7 +406,7 @@ def test_no_formula_is_left_as_tex(book_html, page):
     assert left_as_tex(soup(book_html / page)) == []
     for state in models(book_html / page).values():
         frame = str(state["state"].get("value", ""))
-        assert left_as_tex(BeautifulSoup(frame, "html.parser")) == []
+        assert left_as_tex(parsed(frame)) == []
 
 
 def test_tex_and_instructions_are_seen():
@@ -412,17 +437,15 @@ def test_a_bad_formula_fails_the_build(book_html, tmp_path, options):
 
 @chapter
 def test_drawings_have_names_and_ids_are_unique(book_html, page):
-    page = BeautifulSoup(str(soup(book_html / page)), "html.parser")
-    for still in page.find_all("noscript"):
-        still.decompose()
-    ids = Counter(tag["id"] for tag in page.select("article [id]"))
-    assert [name for name, times in ids.items() if times > 1] == []
-    for drawing in page.select(".lab-figure svg, .lab-frame svg"):
+    article = soup(book_html / page).article
+    times = Counter(tag["id"] for tag in scripted(article.find_all(id=True)))
+    assert [name for name, there in times.items() if there > 1] == []
+    for drawing in scripted(article.select(".lab-figure svg, .lab-frame svg")):
         by = drawing.get("aria-labelledby", "").split()
-        assert drawing.get("aria-label") or (by and all(page.find(id=name) for name in by))
-    for image in page.select("article img"):
+        assert drawing.get("aria-label") or (by and set(by) <= set(times))
+    for image in scripted(article.find_all("img")):
         assert image.get("alt"), image
-    for figure in page.select("article figure[id]"):
+    for figure in scripted(article.select("figure[id]")):
         assert figure.select_one(".caption-number"), f"figure {figure['id']} has no number"
 
 

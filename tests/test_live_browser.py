@@ -88,8 +88,22 @@ def address(request, folder) -> Iterator[str]:
             yield found
 
 
+# A bench from a file differs in how it and its worker are loaded, and in nothing that comes after.
+once_loaded = pytest.mark.parametrize("address", ["http"], indirect=True, scope="module")
+
+
 @pytest.fixture
 def page(browser, address) -> Iterator:
+    yield from opened_bench(browser, address)
+
+
+@pytest.fixture(scope="module")
+def bench(browser, address) -> Iterator:
+    """One page for tests that leave it as good as new."""
+    yield from opened_bench(browser, address)
+
+
+def opened_bench(browser, address) -> Iterator:
     page = browser.new_page(viewport={"width": 1000, "height": 900})
     page.set_default_timeout(20_000)
     page.faults, page.asked = [], []
@@ -141,7 +155,7 @@ def test_a_bench_in_sight_has_its_first_result_in_a_tenth_of_a_second(browser, a
     """The best of several fresh pages. A machine may be busy with other things: one that misses the
     time by less than five skips and says what it took."""
     taken = []
-    for _ in range(30):
+    for _ in range(10):
         page = browser.new_page()
         page.goto(f"{address}/{name}.html")
         assert settle(page) == "ready"
@@ -186,6 +200,7 @@ def test_a_typed_row_runs_at_once_and_nonsense_is_explained(page):
     assert "results are right" in said(page)
 
 
+@once_loaded
 def test_a_row_is_drawn_by_pointer(page):
     pad = page.get_by_role("slider", name="Score of a column")
     box = pad.bounding_box()
@@ -206,6 +221,7 @@ def test_a_row_is_drawn_by_pointer(page):
     assert page.evaluate("SoftmaxLab.last.y[0]") == 0
 
 
+@once_loaded
 def test_a_row_is_drawn_by_keys(page):
     pad = page.get_by_role("slider", name="Score of a column")
     pad.focus()
@@ -220,6 +236,7 @@ def test_a_row_is_drawn_by_keys(page):
     assert pad.get_attribute("aria-valuetext").startswith("column 4 of 4: −∞, result 0")
 
 
+@once_loaded
 def test_scores_by_name_can_be_drawn_on(page):
     choose(page, "Scores", "rising")
     settle(page)
@@ -233,6 +250,7 @@ def test_scores_by_name_can_be_drawn_on(page):
 
 
 @pytest.mark.parametrize("scores", ["huge", "all masked (−∞)", "first half masked (−∞)", "falling"])
+@once_loaded
 def test_every_distribution_is_counted_and_judged(page, scores):
     for kernel in ("online", "warp"):
         choose(page, "Kernel", kernel)
@@ -245,6 +263,7 @@ def test_every_distribution_is_counted_and_judged(page, scores):
         assert rows and set(rows) == {"yes"}
 
 
+@once_loaded
 def test_the_block_size_is_the_readers(page):
     choose(page, "Scores", "normal")
     give(page, "Rows", 100)
@@ -261,6 +280,7 @@ def test_the_block_size_is_the_readers(page):
     assert set(page.locator("[data-part=counts] td:nth-child(4)").all_inner_texts()) == {"yes"}
 
 
+@once_loaded
 def test_another_kernel_has_its_own_block_size_until_the_reader_chooses_one(page):
     block = page.get_by_label("Threads of a block", exact=True)
     for kernel in ("naive_store", "naive", "warp_merge"):
@@ -274,6 +294,7 @@ def test_another_kernel_has_its_own_block_size_until_the_reader_chooses_one(page
         assert page.evaluate("SoftmaxLab.last.block") == int(size)
 
 
+@once_loaded
 def test_every_registered_kernel_is_run_counted_and_judged(page):
     give(page, "Rows", 5)
     for kernel in (*registry.KERNELS, "foil/unshifted"):
@@ -285,6 +306,7 @@ def test_every_registered_kernel_is_run_counted_and_judged(page):
             ran(page)
 
 
+@once_loaded
 def test_a_reader_overflows_the_kernel_without_the_shift(page):
     choose(page, "Kernel", "foil/unshifted")
     give(page, "Row", "89 0 1")
@@ -296,6 +318,7 @@ def test_a_reader_overflows_the_kernel_without_the_shift(page):
     assert "results are right" in said(page)
 
 
+@once_loaded
 def test_what_is_not_in_the_page_says_why(page):
     menu = page.get_by_label("Kernel", exact=True)
     out = menu.locator("optgroup[label='Not in the page'] option")
@@ -309,6 +332,7 @@ def test_what_is_not_in_the_page_says_why(page):
     assert all(len(text.partition(": ")[2]) > 20 for text in words)
 
 
+@once_loaded
 def test_a_log_of_zero_is_drawn_as_the_infinity_that_it_is(page):
     choose(page, "Kernel", "log_softmax/online_warp")
     choose(page, "Scores", "every third masked (−∞)")
@@ -320,6 +344,7 @@ def test_a_log_of_zero_is_drawn_as_the_infinity_that_it_is(page):
     assert hatched.count() == 4  # two scores, two results
 
 
+@once_loaded
 def test_a_warp_of_a_block_of_two_dimensions_says_whose_it_is(page):
     choose(page, "Kernel", "block_warp")
     choose(page, "Scores", "normal")
@@ -342,6 +367,7 @@ def test_a_warp_of_a_block_of_two_dimensions_says_whose_it_is(page):
 
 
 @pytest.mark.parametrize("kernel", ["warp", "online", "block_tree"])
+@once_loaded
 def test_another_kernel_and_the_steps_of_its_warp(page, kernel):
     choose(page, "Kernel", kernel)
     choose(page, "Scores", "normal")
@@ -363,6 +389,7 @@ def test_another_kernel_and_the_steps_of_its_warp(page, kernel):
     assert len(seen) == min(20, len(steps))
 
 
+@once_loaded
 def test_any_warp_of_any_block_is_stepped_through_to_its_last_step(page):
     choose(page, "Scores", "rising")
     give(page, "Rows", 200)
@@ -387,6 +414,7 @@ def test_any_warp_of_any_block_is_stepped_through_to_its_last_step(page):
     assert "8 lanes read" in slider.get_attribute("aria-valuetext")
 
 
+@once_loaded
 def test_the_stepper_jumps_to_the_next_of_a_kind(page):
     choose(page, "Kernel", "warp")
     settle(page)
@@ -433,6 +461,7 @@ def test_neither_many_short_rows_nor_a_long_one_stops_the_page(page, rows, cols)
     assert any(url.startswith("blob:") for url in page.asked)
 
 
+@once_loaded
 def test_the_last_step_keeps_the_reader_s_place(page):
     opened(page, "steps")
     page.get_by_role("button", name="Next").focus()
@@ -460,7 +489,9 @@ def test_a_long_run_is_stopped(page, way):
 
 
 @pytest.mark.parametrize("cut", cuts(), ids=lambda cut: cut.name)
-def test_take_a_line_away_predict_and_see(page, cut):
+@once_loaded
+def test_take_a_line_away_predict_and_see(bench, cut):
+    page = bench
     choose(page, "Kernel", cut.kernel.name)
     choose(page, "Line taken away", cut.name)
     assert not said(page).strip(), "nothing is given away"
@@ -478,6 +509,7 @@ def test_take_a_line_away_predict_and_see(page, cut):
 
 
 @pytest.mark.parametrize("line", planted.LINES[:3], ids=lambda line: f"{line.kernel}-{line.name}")
+@once_loaded
 def test_a_barrier_taken_away_is_named(page, line):
     choose(page, "Kernel", line.kernel)
     settle(page)
@@ -493,6 +525,7 @@ def test_a_barrier_taken_away_is_named(page, line):
 
 
 @pytest.mark.parametrize("guess", [WRONG, "shared race"])
+@once_loaded
 def test_a_race_with_wrong_results_is_called_both(page, guess):
     choose(page, "Kernel", "block_tree")
     choose(page, "Line taken away", "block_tree-reuse")
@@ -503,6 +536,7 @@ def test_a_race_with_wrong_results_is_called_both(page, guess):
     assert f"You said so: {guess}." in said(page)
 
 
+@once_loaded
 def test_who_has_not_predicted_is_asked_to(page):
     choose(page, "Line taken away", "naive-maximum")
     run, question = (
@@ -525,6 +559,7 @@ def test_who_has_not_predicted_is_asked_to(page):
     assert not page.locator("fieldset input:checked").count()
 
 
+@once_loaded
 def test_a_reader_s_own_input_outlives_the_loss_of_a_line(page):
     row, rows = page.get_by_label("Row", exact=True), page.get_by_label("Rows", exact=True)
     example = page.get_by_role("button", name="Take an input that shows it")
@@ -543,6 +578,7 @@ def test_a_reader_s_own_input_outlives_the_loss_of_a_line(page):
     assert (row.input_value(), rows.input_value()) == ("5 6 7", given[1])
 
 
+@once_loaded
 def test_a_number_that_no_float_holds_is_named(page):
     give(page, "Row", "1 1e39 -inf")
     until(page, "SoftmaxLab.last.cols === 3")
@@ -550,6 +586,7 @@ def test_a_number_that_no_float_holds_is_named(page):
     assert "so an infinity here: 1e39." in said(page)
 
 
+@once_loaded
 def test_a_planted_race_is_found(page):
     choose(page, "Kernel", "no_barrier_between_levels")
     (defect,) = (d for d in planted.planted() if d.name == "no_barrier_between_levels")
@@ -564,6 +601,7 @@ def test_a_planted_race_is_found(page):
     assert page.locator(".lab-broken .lab-hot").get_attribute("data-line") == str(line)
 
 
+@once_loaded
 def test_every_control_has_a_name_and_a_size_for_thumbs(page):
     opened(page, "steps")
     opened(page, "y")
@@ -575,6 +613,7 @@ def test_every_control_has_a_name_and_a_size_for_thumbs(page):
 
 @pytest.mark.parametrize("width", [390, 360])
 @pytest.mark.parametrize("theme", ["light", "dark"])
+@once_loaded
 def test_it_fits_a_phone(page, width, theme):
     page.set_viewport_size({"width": width, "height": 800})
     page.evaluate("name => document.documentElement.dataset.theme = name", theme)
@@ -586,6 +625,7 @@ def test_it_fits_a_phone(page, width, theme):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@once_loaded
 def test_it_works_by_touch(browser, address):
     context = browser.new_context(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
@@ -606,6 +646,7 @@ def test_it_works_by_touch(browser, address):
     context.close()
 
 
+@once_loaded
 def test_a_bench_that_starts_without_a_line_waits_for_a_prediction(browser, address):
     page = browser.new_page()
     page.goto(f"{address}/cut.html")
@@ -676,6 +717,7 @@ def test_with_its_scripts_inlined_as_in_jupyterlab(browser, address):
 KEYS = ("ArrowDown", "ArrowRight", "Enter", "a", "d", "m", "Escape", "Delete")
 
 
+@once_loaded
 def test_keys_pressed_in_a_bench_never_reach_the_notebook_and_still_work(browser, address):
     page = browser.new_page()
     page.goto(f"{address}/notebook.html")
@@ -746,6 +788,7 @@ def ran(page) -> None:
     assert f"{results} results are right" in said(page)
 
 
+@once_loaded
 def test_a_product_is_run_counted_and_judged(product):
     page = product
     ran(page)
@@ -766,6 +809,7 @@ def test_a_product_is_run_counted_and_judged(product):
     assert page.locator("[data-part=y] tbody tr").count() == 64
 
 
+@once_loaded
 def test_a_product_of_a_typed_row_and_vector(product):
     page = product
     choose(page, "Entries", "typed or drawn")
@@ -782,6 +826,7 @@ def test_a_product_of_a_typed_row_and_vector(product):
     assert not page.get_by_label("x, repeated as needed", exact=True).is_visible()
 
 
+@once_loaded
 def test_a_warp_of_a_product_is_stepped_through(product):
     page = product
     opened(page, "steps")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -85,13 +86,28 @@ def hold(clause, operator, x, keywords) -> None:
 
 @both
 @clauses
-def test_the_host_keeps_the_contract_without_a_warning(clause, operator):
+def test_the_host_keeps_the_contract_without_a_warning(clause, operator, monkeypatch):
     if clause.scope == "gpu":
         pytest.skip("two memories: see the tests on a GPU")
     x, keywords = clause.call()
+    if clause.scope == "large":
+        monkeypatch.setattr(ops, operator.upper(), one_row_for_all(FAMILIES[operator]))
     with np.errstate(all="raise"), warnings.catch_warnings():
         warnings.simplefilter("error")
         hold(clause, operator, x, keywords)
+
+
+def one_row_for_all(family: families.Family) -> families.Family:
+    """The family for a matrix that repeats a row by stride 0: a slab's answer is its first row's.
+
+    The oracle never sees where a slab lies: all that depends on it is done, exponentials are not.
+    """
+
+    def oracle(x):
+        assert x.strides[0] == 0
+        return np.broadcast_to(family.oracle(x[:1]).astype(x.dtype), x.shape)
+
+    return replace(family, oracle=oracle)
 
 
 @both

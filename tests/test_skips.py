@@ -23,7 +23,7 @@ def run(folder: Path, text: str, **environment: str) -> str:
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("SOFTMAX_LAB_REQUIRE")}
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", "."]
     return subprocess.run(
-        [*command, "-p", "no:cacheprovider", "test_it.py"],
+        [*command, "-p", "no:cacheprovider", "--continue-on-collection-errors", "."],
         cwd=folder,
         env={**inherited, **without, "PYTHONPATH": str(ROOT), **environment},
         stdout=subprocess.PIPE,
@@ -32,26 +32,27 @@ def run(folder: Path, text: str, **environment: str) -> str:
     ).stdout
 
 
-@pytest.mark.parametrize(
-    ("marker", "name"),
-    [("gpu", "GPU"), ("browser", "Browser"), ("node", "Node.js"), ("firefox", "Firefox")],
-)
-def test_skip_is_visible_and_can_be_forbidden(tmp_path, marker, name):
-    text = f"@pytest.mark.{marker}\ndef test_it(): pass\n\ndef test_other(): pass"
-    out = run(tmp_path, text)
-    assert "1 passed, 1 skipped" in out
-    (reason,) = [line for line in out.splitlines() if line.startswith("SKIPPED")]
-    assert f"{name}: " in reason
-    out = run(tmp_path, text, **{f"SOFTMAX_LAB_REQUIRE_{marker.upper()}": "1"})
-    assert "1 passed, 1 error" in out
-    assert f"{name}: " in out
+MARKED = {"gpu": "GPU", "browser": "Browser", "node": "Node.js", "firefox": "Firefox"}
+TESTS = "\n".join(f"@pytest.mark.{marker}\ndef test_{marker}(): pass\n" for marker in MARKED)
 
 
-def test_a_browser_test_without_its_mark_fails(tmp_path):
-    assert "not marked `browser`" in run(tmp_path, "def test_it(browser): pass")
+@pytest.mark.parametrize("required", [("gpu", "node"), ("browser", "firefox")], ids=" ".join)
+def test_skip_is_visible_and_can_be_forbidden(tmp_path, required):
+    """Each of four is seen to skip where others are required, and to fail where it is."""
+    demand = {f"SOFTMAX_LAB_REQUIRE_{marker.upper()}": "1" for marker in required}
+    out = run(tmp_path, f"{TESTS}\ndef test_other(): pass", **demand)
+    assert "1 passed, 2 skipped, 2 errors" in out
+    skipped = [line for line in out.splitlines() if line.startswith("SKIPPED")]
+    failed = [line for line in out.splitlines() if line.startswith("ERROR")]
+    for marker, name in MARKED.items():
+        (said,) = [line for line in (*skipped, *failed) if f"{name}: " in line]
+        assert (said in failed) == (marker in required)
 
 
-def test_an_unknown_mark_is_an_error(tmp_path):
-    assert "'gpus' not found in `markers`" in run(
-        tmp_path, "@pytest.mark.gpus\ndef test_it(): pass"
+def test_a_browser_test_without_its_mark_fails_and_an_unknown_mark_is_an_error(tmp_path):
+    (tmp_path / "test_unknown.py").write_text(
+        "import pytest\n\n@pytest.mark.gpus\ndef test_it(): pass"
     )
+    out = run(tmp_path, "def test_it(browser): pass")
+    assert "not marked `browser`" in out
+    assert "'gpus' not found in `markers`" in out
