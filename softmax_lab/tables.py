@@ -29,7 +29,7 @@ def headline(name: str) -> Sentence:
     rows, threads = kernel.rows_per_block, kernel.threads_per_row
     dealt = "{rows} row{s} per block, {threads} thread{t} per row, {block} threads in a block"
     if kernel.family.name == registry.COPY.family.name:
-        dealt = "no block and no thread has a row of its own, {block} threads in a block"
+        dealt = "{block} threads in a block; no block and no thread has a row of its own"
     return say(
         f"`{{symbol}}` ({{title}}): {dealt}; {{dtypes}}; "
         "compute capability {major}.{minor} or newer.",
