@@ -220,7 +220,7 @@ def served(runs: Sequence[Measured | None]) -> Table | Sentence:
     if not rows:
         return say(f"What L1 needs for a column: {MISSING}.")
     heads = (
-        *("kernel", "warps of a multiprocessor", "requests of a warp for a column"),
+        *("kernel", "warps on one L1", "requests of a warp for a column"),
         *("wavefronts of a request", "all wavefronts for a column"),
         *("clocks for a column", "wavefronts over clocks"),
     )

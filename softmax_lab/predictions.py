@@ -73,7 +73,7 @@ def choice(
     With `values` the labels are numbers, and the one that equals the truth is right; ValueError
     where none does, so that a stale answer never reaches a page. Else `right` is its place.
     """
-    labels = tuple((f"{label} {unit}".strip(), reply) for label, reply in options.items())
+    labels = tuple((_labelled(label, unit), reply) for label, reply in options.items())
     asked = Question(ask, values or {}, unit, labels, right)
     if values is None or asked.truth is None:
         return asked
@@ -81,6 +81,12 @@ def choice(
     if not places:
         raise ValueError(f"no option of {list(options)} is the answer, {asked.truth:g}: {ask}")
     return Question(ask, asked.values, unit, labels, places[0])
+
+
+def _labelled(label: Any, unit: str) -> str:
+    """An option with its unit; of one thing there is one sector and not one sectors."""
+    one = label == 1 and unit.isalpha() and len(unit) > len("ns")
+    return f"{label} {unit.removesuffix('s') if one else unit}".strip()
 
 
 def of(book: Ledger, count: str, per: str | None = None) -> dict[str, float | None]:

@@ -27,9 +27,11 @@ def headline(name: str) -> Sentence:
     """What one block of a kernel does, in one sentence."""
     kernel = registry.get(name)
     rows, threads = kernel.rows_per_block, kernel.threads_per_row
+    dealt = "{rows} row{s} per block, {threads} thread{t} per row, {block} threads in a block"
+    if kernel.family.name == registry.COPY.family.name:
+        dealt = "{block} threads in a block; no block and no thread has a row of its own"
     return say(
-        "`{symbol}` ({title}): {rows} row{s} per block, {threads} thread{t} per row, "
-        "{block} threads in a block; {dtypes}; "
+        f"`{{symbol}}` ({{title}}): {dealt}; {{dtypes}}; "
         "compute capability {major}.{minor} or newer.",
         symbol=kernel.symbol,
         title=kernel.title,

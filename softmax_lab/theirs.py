@@ -54,9 +54,10 @@ def rates(again: Again | None) -> Table:
     note = say(
         "Useful: {useful} bytes of an element, read once and written once, which the published "
         "table calls effective. Asked: the {asked} bytes that two passes ask for, a second, over "
-        "the data sheet's rate of DRAM.",
+        "the data sheet's rate of DRAM. {about}",
         useful=USEFUL,
         asked=ASKED,
+        about=_about(again),
     )
     return Table(tuple(heads), tuple(rows), frozenset(range(1, 7)), note=note.words)
 
@@ -135,7 +136,7 @@ def errors(again: Again | None) -> Table:
         )
         rows.append((written(theirs.rows, theirs.cols), *cells))
     heads = ("shape", source(), r"times \(N\)", where(again), r"times \(N\)")
-    note = "Largest absolute difference from float64, of a whole matrix."
+    note = f"Largest absolute difference from float64, of a whole matrix. {_about(again)}"
     return Table(heads, tuple(rows), frozenset(range(1, 5)), note=note)
 
 

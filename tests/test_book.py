@@ -30,6 +30,7 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 CONTROLS = re.compile(r"Slider|Play|ToggleButton|Dropdown|Select|Checkbox|Text|Button")
 
 per_page = pytest.mark.parametrize("page", PAGES)
+chapter = pytest.mark.parametrize("page", [f"{chapter}.html" for chapter in CHAPTERS])
 
 
 # A page is megabytes: it is parsed once for all tests, which therefore change nothing in it.
@@ -175,9 +176,109 @@ def test_a_prediction_is_asked_for_before_anything_measured_is_shown(book_html, 
     assert MEASURED.search(after), "the pattern finds no machine with its date any more"
 
 
-# ---- Widgets work without a kernel ----
+def opens(page: str) -> bool:
+    """Whether a chapter says how its kernels are launched before it asks for anything."""
+    cells = nbformat.read(ROOT / f"{page}.ipynb", as_version=4).cells
+    before = [cell.source for cell in cells[:6] if cell.cell_type == "code"]
+    ask = next((k for k, text in enumerate(before) if "predict" in text), len(before))
+    return any("tables.headline" in text for text in before[:ask])
 
-chapter = pytest.mark.parametrize("page", [f"{chapter}.html" for chapter in CHAPTERS])
+
+@pytest.mark.parametrize("page", RUNGS)
+def test_a_chapter_opens_with_the_line_of_its_kernel(page):
+    assert opens(page)
+
+
+# ---- Every table has a number, no toggle is empty ----
+
+UNNUMBERED = {
+    ".lab-view, .lab-bench": "a view or a bench draws it, of what the reader chose",
+    "details.hide": "an exercise shows it to those who have decided",
+}
+"""Where a table needs no number, and why."""
+HEAD_OF_A_FILE = "file"
+"""First cell of the table that opens a kernel: it is an excerpt, with file and lines."""
+
+
+def without_stills(page: BeautifulSoup) -> BeautifulSoup:
+    """A page as a browser with scripts has it."""
+    page = BeautifulSoup(str(page), "html.parser")
+    for still in page.find_all("noscript"):
+        still.decompose()
+    return page
+
+
+@cache
+def with_scripts(path: Path) -> BeautifulSoup:
+    """A built page without its stills, made once."""
+    return without_stills(soup(path))
+
+
+def unnumbered(page: BeautifulSoup) -> list[str]:
+    """First lines of the tables that a reader cannot refer to: those that do not stand alone in a
+    figure with a number."""
+    spared = {id(table) for where in UNNUMBERED for table in page.select(f":is({where}) table")}
+    found = []
+    for table in page.select("article table"):
+        figure, line = table.find_parent("figure"), table.find("tr").get_text(" | ", strip=True)
+        alone = figure and figure.select_one(".caption-number") and len(figure("table")) == 1
+        if not alone and id(table) not in spared and line.split(" | ")[0] != HEAD_OF_A_FILE:
+            found.append(line)
+    return found
+
+
+@chapter
+def test_every_table_has_a_number(book_html, page):
+    assert unnumbered(with_scripts(book_html / page)) == []
+
+
+def empty_toggles(page: BeautifulSoup) -> list[str]:
+    """Code of the cells that can be unfolded and show nothing else."""
+    found = []
+    for cell in page.select("div.cell[class*=tag_hide]"):
+        shown = cell.select_one(".cell_output")
+        if not shown or not (shown.get_text(strip=True) or shown.find(["svg", "script"])):
+            found.append(cell.select_one(".cell_input").get_text())
+    return found
+
+
+@chapter
+def test_nothing_is_folded_away_beside_nothing(book_html, page):
+    assert empty_toggles(soup(book_html / page)) == []
+
+
+TABLE = "<table><tr><th>a</th><th>b</th></tr></table>"
+
+
+@pytest.mark.parametrize(
+    ("html", "found"),
+    [
+        (TABLE, 1),
+        (f"<figure><figcaption>Of a</figcaption>{TABLE}</figure>", 1),
+        (f"<figure>{TABLE}<span class='caption-number'>Fig. 1</span></figure>", 0),
+        (f"<figure>{TABLE}{TABLE}<span class='caption-number'>Fig. 1</span></figure>", 2),
+        (f"<div class='lab-view'><div class='lab-still'>{TABLE}</div></div>", 0),
+        (f"<details class='hide'>{TABLE}</details>", 0),
+        (TABLE.replace(">a<", ">file<"), 0),
+        (f"<noscript>{TABLE}</noscript>", 0),
+    ],
+)
+def test_scanner_of_tables(html, found):
+    page = BeautifulSoup(f"<article>{html}</article>", "html.parser")
+    assert unnumbered(without_stills(page)) == ["a | b"] * found
+
+
+def test_scanner_of_toggles():
+    cell = "<div class='cell tag_hide-input'><div class='cell_input'>x = 1</div>{}</div>"
+    output = "<div class='cell_output'>{}</div>"
+    for shown in ("", output.format(""), output.format("<p> </p>")):
+        assert empty_toggles(BeautifulSoup(cell.format(shown), "html.parser")) == ["x = 1"]
+    for shown in ("<p>1</p>", "<script>1</script>", "<svg></svg>"):
+        page = BeautifulSoup(cell.format(output.format(shown)), "html.parser")
+        assert empty_toggles(page) == []
+
+
+# ---- Widgets work without a kernel ----
 
 
 def test_some_page_has_widgets(book_html):

@@ -181,6 +181,21 @@ def test_page_fits_a_phone(visit):
     assert hidden == [], "a box that scrolls sideways cannot be reached from the keyboard"
 
 
+CUT_OFF = """() => [...document.querySelectorAll(
+    "article :is(.lab-code, .cell_input, .cell_output .stream) pre")]
+  .filter((box) => box.scrollWidth > box.clientWidth + 1)
+  .map((box) => box.textContent)"""
+
+
+def test_on_a_wide_screen_no_line_of_code_is_cut_off(visit):
+    visit.page.set_viewport_size({"width": 1280, "height": 900})
+    unfold = "open => document.querySelectorAll('details.hide').forEach(e => e.open = open)"
+    visit.page.evaluate(unfold, True)
+    cut_off = visit.page.evaluate(CUT_OFF)
+    visit.page.evaluate(unfold, False)
+    assert cut_off == []
+
+
 SMALL_WORDS = """least => [...document.querySelectorAll(
     "article :is(.lab-figure, .lab-frame):not(.lab-wide) > svg")]
   .filter((svg) => svg.checkVisibility()).flatMap((svg) => {

@@ -837,7 +837,7 @@ def test_a_warp_of_a_product_is_stepped_through(product):
         page.get_by_role("button", name="Next").click()
     # Lane l reads float 7 l: some neighbours share a sector. All lanes read one float of x.
     assert "32 lanes read 4 bytes each of A: 28 sectors move" in told[0]
-    assert "32 lanes read 4 bytes each of x: 1 sector move" in told[1]
+    assert "32 lanes read 4 bytes each of x: 1 sector moves, " in told[1]
 
 
 # ---- Firefox, over Marionette: a line of JSON each way ----

@@ -47,6 +47,15 @@ def test_the_right_option_is_the_one_that_equals_the_truth():
         choice("How many?", REPLIES, {"measured": 16})
 
 
+def test_of_one_thing_there_is_one():
+    def labels(unit):
+        return [label for label, _ in choice("?", {1: "", 4: ""}, right=0, unit=unit).options]
+
+    assert labels("sectors") == ["1 sector", "4 sectors"]
+    assert labels("µs") == ["1 µs", "4 µs"]
+    assert labels("") == ["1", "4"]
+
+
 def test_times_compare():
     assert predictions.share_of_copy(run(4.0, 1.0)) == {"measured": 25}
     assert predictions.share_of_copy(run(4.0)) == {"measured": None}

@@ -273,6 +273,14 @@ def test_headline_and_opening_come_from_registry_and_file():
         assert f"// {row[0]}: {row[1]}" in kernel.path.read_text()
 
 
+@pytest.mark.parametrize("name", ["roof/copy", "roof/empty"])
+def test_a_roof_deals_no_rows_and_says_so(name):
+    said = str(tables.headline(name))
+    assert "no block and no thread has a row of its own" in said
+    assert f"{registry.get(name).block} threads in a block" in said
+    assert "per block" not in said
+
+
 def test_times_beside_the_copy_kernels():
     table = runs.times([None, run(seconds=None), run()])
     ((shape, median, spread, rate, share),) = table.rows

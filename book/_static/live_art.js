@@ -187,7 +187,8 @@ Lab.art = (look) => {
         + (words[crowded] > 1 && step.size === 4 ? ` Bank ${[...banks.keys()][crowded]} has ${words[crowded]} of the words, and gives one at a time.` : "");
     }
     const sectors = touched(step), useful = 4 * new Set(sectors.flatMap(([sector, users]) => users.map(([, place]) => 8 * sector + place))).size;
-    return `${what}: ${several(step.sectors, "sector")} move, ${Math.round(100 * useful / (SECTOR * step.sectors))}% of their bytes are asked for.`;
+    const [move, whose] = step.sectors === 1 ? ["moves", "its"] : ["move", "their"];
+    return `${what}: ${several(step.sectors, "sector")} ${move}, ${Math.round(100 * useful / (SECTOR * step.sectors))}% of ${whose} bytes are asked for.`;
   }
   return { rect, text, squares, wires, registers, sectorBox, centre, picture, heightOf, spoken, active };
 };
