@@ -228,6 +228,14 @@ def test_equal_blocks_leave_nothing_to_kept_exponentials():
         assert (kept < wide) == (shape in ((256, 1024), (250, 1001)))
 
 
+def test_the_walk_for_the_shift_costs_its_share_of_the_instructions():
+    for shape in ((256, 1024), (65536, 1024)):
+        shifted, plain = (measured(name, *shape) for name in ("naive", "foil/unshifted"))
+        more = shifted.counters[INSTRUCTIONS] / plain.counters[INSTRUCTIONS]
+        assert 1.12 < more < 1.25
+        assert abs(shifted.seconds / plain.seconds - more) < 0.05
+
+
 def test_the_vector_kernel_lacks_warps_where_rows_forbid_vectors():
     four, plain = (measured(f"gemv/row_per_warp{x}", 65536, 1025) for x in ("_vec4", ""))
     places = [counters.busy(run.counters, H200)["warps"] for run in (four, plain)]
