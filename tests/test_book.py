@@ -437,6 +437,7 @@ with out:
 """
 
 
+@pytest.mark.slow
 def test_scanner_finds_an_error_that_nbclient_passes():
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(SWALLOWED)])
     nbclient.NotebookClient(notebook, timeout=60).execute()

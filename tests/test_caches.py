@@ -105,10 +105,13 @@ TOLD = [kernel.name for kernel in registry.LADDER if kernel.name != "naive_store
 def test_the_chapters_words_hold_on_every_record(name, shape):
     """Stores go through L1, and L2 counts about half of its traffic twice. A sector that two warps
     of a row write in halves may leave L1 as one, never as less."""
-    made = book(name, *shape)
-    seen = made.measured.counters
-    stored, asked = seen[caches.FOR_L1["write"]], made.measured.counts.store_sectors
-    if made.kernel.threads_per_row > WARP and shape[1] % 8:
+    try:
+        run = ledger.measure(name, *shape)
+    except LookupError as missing:
+        pytest.skip(str(missing))
+    seen = run.counters
+    stored, asked = seen[caches.FOR_L1["write"]], run.counts.store_sectors
+    if registry.get(name).threads_per_row > WARP and shape[1] % 8:
         # Warps of one block share a sector where their parts of a row meet; L1 joins some of these.
         assert shape[0] * shape[1] / 8 < stored < asked
     else:

@@ -572,6 +572,7 @@ def test_a_processor_that_is_not_known_is_named(monkeypatch):
         emulator.run("naive", np.ones((2, 3), "f4"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["plain", "smörgås と 猫", "with 'quotes' $HOME"])
 def test_the_cache_may_be_anywhere(tmp_path, monkeypatch, name):
     monkeypatch.setenv("SOFTMAX_LAB_CACHE", str(tmp_path / name))
@@ -617,6 +618,7 @@ def test_a_spare_cache_of_another_user_is_not_used(tmp_path, monkeypatch):
         emulator.cache_folder()
 
 
+@pytest.mark.slow
 def test_two_processes_may_build_the_same_at_once(tmp_path):
     code = (
         "import numpy as np\nfrom softmax_lab import emulator\n"

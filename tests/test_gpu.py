@@ -119,6 +119,7 @@ def test_the_library_alone_is_enough(compiler, tmp_path):
 
 
 @pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
+@pytest.mark.slow
 def test_a_folder_of_any_name_will_do(compiler, tmp_path, locale):
     """In a locale of ASCII, Python holds the bytes of such a name as surrogates."""
     place = tmp_path / "größe und 猫"

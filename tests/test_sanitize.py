@@ -59,7 +59,7 @@ def tool(tmp_path, monkeypatch):
 
     def install(body: str, status: int = 0):
         text = f"""\
-            #!{sys.executable}
+            #!{sys.executable} -IS
             import sys
             if "--version" in sys.argv:
                 print("NVIDIA (R) Compute Sanitizer\\nVersion 2026.1.0"), sys.exit()
