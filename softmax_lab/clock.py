@@ -98,7 +98,7 @@ def gain(before: Ledger, after: Ledger, promised: float, of: str) -> Sentence:
         )
     ratio = a.seconds / b.seconds
     if abs((ratio - 1) / (promised - 1) - 1) <= CLOSE:
-        verdict = "On this shape the clock agrees with the ratio."
+        verdict = "On this shape the clock comes close to the ratio."
     elif ratio <= 1:
         verdict = "There is no gain: the bytes were not what it waited for."
     else:

@@ -160,8 +160,8 @@ def several_times(readings: Readings | None, runs: Sequence[Measured | None]) ->
         "is {wait:s} to a host that waits, {events:s} between two events, {graph:s} as the only "
         "launch of a graph. As one of {n} in a graph it is {several:s}: the start of the graph is "
         "shared. Beside the kernels it is **{copy:s}**, the fastest of several ways to share the "
-        "matrix among threads, where the clocks took the simplest. And at the best rate of any "
-        "copy, that of {m} × {n_best}, it would be {floor:s}. That is reckoned from a rate, and no "
+        "matrix among threads, where the clocks took the simplest. And at the best rate of these "
+        "copies, that of {m} × {n_best}, it would be {floor:s}. That is reckoned from a rate, and no "
         "time that anybody took. A kernel is held against **{copy:s}**, which the same protocol "
         "gave in the same run.",
         rows=run.rows,

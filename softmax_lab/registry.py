@@ -213,7 +213,7 @@ def _beside(name: str, title: str, oracle: Callable, rows_per_block: int, thread
 
 def _apart(stem: str, way: str, title: str) -> Kernel:
     """A softmax between two rungs that differ in more than one thing."""
-    return _shared(f"apart/{stem}", way, 4, 32, title)
+    return _shared(f"apart/{stem}", way, 4, 32, title, ahead=(4, 1))
 
 
 COPY = _beside("roof/copy", "copy", np.asarray, 1, 256, textbook=cost.COPY_TEXTBOOK)

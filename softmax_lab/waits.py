@@ -46,26 +46,36 @@ def at_work(runs: Sequence[Measured | None]) -> Table | Sentence:
         if not parts:
             continue
         shown.append(run)
-        share = run.copy_seconds / run.seconds if run.seconds and run.copy_seconds else None
         cells = [percent(parts.get(part)) for part in BUSY]
         cells.insert(
             _AFTER_L1, percent(run.counters[L1_BUSY] / 100 if L1_BUSY in run.counters else None)
         )
         rows.append(
-            (f"`{run.kernel}`, {shape(run.rows, run.cols)}", *cells, percent(share)),
+            (f"`{run.kernel}`, {shape(run.rows, run.cols)}", *cells, percent(_share(run))),
         )
     if not rows:
         return say(f"What of the GPU was at work: {MISSING}.")
     parts = [PARTS[part] for part in BUSY]
     parts.insert(_AFTER_L1, L1_BUSIEST)
     heads = ("kernel", *parts, "share of copy")
+    kept = [k for k in range(len(heads)) if any(row[k] != MISSING for row in rows)]
+    heads, rows = [heads[k] for k in kept], [tuple(row[k] for k in kept) for row in rows]
     note = (
         "Of what each part could do at most; all but DRAM on the multiprocessors that had work. By "
         "its bytes: sectors moved, over the bytes that L1 could hand over. Its busiest part: the "
         "profiler's counter, whatever keeps that part busy. "
         f"{provenance(*shown, of=('times', 'counters'))}"
     )
-    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
+    return Table(tuple(heads), tuple(rows), frozenset(range(1, len(heads))), note=note)
+
+
+def _share(run: Measured) -> float | None:
+    """The rate of useful bytes over that of the copy in the same run."""
+    if not run.seconds or not run.copy_seconds:
+        return None
+    size = run.rows, run.cols, run.dtype
+    useful = rate(get(run.kernel).family.once(*size), run.seconds)
+    return useful / rate(COPY.family.once(*size), run.copy_seconds)
 
 
 _AFTER_L1 = BUSY.index("L1") + 1
