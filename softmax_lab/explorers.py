@@ -174,7 +174,8 @@ def _roofs(runs: Sequence[Measured]) -> tuple[list[plots.Roof], float | None, st
         roofs.append(plots.Roof(BEST, _copy_rate(best), shape(best.rows, best.cols), measured=True))
         said.append(
             f"Copy kernel: {scaled(_copy_rate(best), 'B/s')} is its best rate "
-            f"beside these kernels, on {shape(best.rows, best.cols)}: other copies reach less. Its shortest run took "
+            f"beside these kernels, on {shape(best.rows, best.cols)}: other copies reach less. "
+            "Its shortest run took "
             f"{scaled(least.copy_seconds, 's')}, on {shape(least.rows, least.cols)}: a launch "
             "has a price of its own, and a matrix whose floor is below it does not come near it. "
             f"{provenance(best)}"

@@ -161,8 +161,8 @@ def several_times(readings: Readings | None, runs: Sequence[Measured | None]) ->
         "launch of a graph. As one of {n} in a graph it is {several:s}: the start of the graph is "
         "shared. Beside the kernels it is **{copy:s}**, the fastest of several ways to share the "
         "matrix among threads, where the clocks took the simplest. And at the best rate of these "
-        "copies, that of {m} × {n_best}, it would be {floor:s}. That is reckoned from a rate, and no "
-        "time that anybody took. A kernel is held against **{copy:s}**, which the same protocol "
+        "copies, that of {m} × {n_best}, it would be {floor:s}. That is reckoned from a rate, and "
+        "no time that anybody took. A kernel is held against **{copy:s}**, which the same protocol "
         "gave in the same run.",
         rows=run.rows,
         cols=run.cols,
