@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 from softmax_lab import facts, registry
 
+SHAPES = "rows x cols; default: those of the record, by family of kernels"
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0 if it worked, 1 if it could not, 2 for a line that cannot be read."""
@@ -40,11 +42,14 @@ def _parser() -> argparse.ArgumentParser:
     agree = add("agree", _agree, "time kernels again and say how far the record is from it")
     for one in (bench, profile, agree):
         one.add_argument("--kernels", type=_names, metavar="A,B", help="default: all that fit")
-        one.add_argument("--shapes", type=_shapes, metavar="RxC,RxC", help="rows x cols")
-        one.add_argument("--dtype", choices=tuple(facts.ITEMSIZE), default="float32")
+        one.add_argument("--shapes", type=_shapes, metavar="RxC,RxC", help=SHAPES)
+        types = tuple(facts.ITEMSIZE)
+        one.add_argument("--dtype", choices=types, default="float32", help="default: float32")
     for one in (bench, profile):
         one.add_argument("--publish", action="store_true", help="into the package's records")
-    bench.add_argument("--repeats", type=int, metavar="N", help="timed replays of each graph")
+    bench.add_argument(
+        "--repeats", type=int, metavar="N", help="timed replays of each graph; default: 15"
+    )
     bench.add_argument(
         "--warm", action="store_true", help="also single launches on one buffer pair"
     )
@@ -53,19 +58,22 @@ def _parser() -> argparse.ArgumentParser:
     sanitize = add("sanitize", _sanitize, "run every kernel under compute-sanitizer, record it")
     soak = add("soak", _soak, "hold random launches on this machine's GPU against the oracle")
     soak.add_argument("--launches", type=int, metavar="N", help="default: 100000")
-    soak.add_argument("--seed", type=int, default=0, metavar="S")
+    soak.add_argument("--seed", type=int, default=0, metavar="S", help="default: 0")
     soak.add_argument("--batch", type=int, metavar="B", help="only that one again, unrecorded")
     for one in (sanitize, soak):
         one.add_argument("--kernels", type=_names, metavar="A,B", help="default: all")
         one.add_argument("--publish", action="store_true", help="into the package's records")
-    sanitize.add_argument("--shapes", type=_shapes, metavar="RxC,RxC", help="rows x cols")
+    sanitize.add_argument(
+        "--shapes", type=_shapes, metavar="RxC,RxC", help="default: four small ones"
+    )
     for hidden in ("--tool", "--planted"):
         sanitize.add_argument(hidden, help=argparse.SUPPRESS)
     sanitize.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
 
     records = add("records", _records, "list the records, or those whose source has changed")
-    records.add_argument("action", choices=("list", "stale", "drop"))
-    records.add_argument("kernel", nargs="?", help="the kernel whose rows to drop")
+    actions = "all of them, those whose kernel has changed since, or forget a kernel's own ones"
+    records.add_argument("action", choices=("list", "stale", "drop"), help=actions)
+    records.add_argument("kernel", nargs="?", help="with drop: the kernel")
 
     compiled = add(
         "compile", _compile, "compile kernels with NVRTC, without a GPU; registers, spills"

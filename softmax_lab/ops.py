@@ -72,17 +72,23 @@ def _array(name: str, x):
     """x as a plain NumPy or CuPy array. Raises TypeError for what is none."""
     if is_cupy(x):
         return x
-    for each in (x, *_leaves(x)):
+    leaves = list(_leaves(x))
+    for each in (x, *leaves):
         plain(f"{name}: x", each)
-    if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex, list, tuple)):
+    foreign = [each for each in (x, *leaves) if not isinstance(each, (*_PLAIN, list, tuple))]
+    if not foreign:
         try:
             return np.asarray(x)
         except ValueError as error:  # NumPy's for lists that make no array
             raise TypeError(f"{name}: x must be lists of equal lengths: {error}") from None
     raise TypeError(
-        f"{name}: x must be a NumPy or CuPy array, or numbers in lists, got {type(x).__name__}; "
-        "np.asarray(x) makes one on the host, cupy.from_dlpack(x) one on the GPU without a copy"
+        f"{name}: x must be a NumPy or CuPy array, or numbers in lists, got "
+        f"{'a list of ' * (foreign[0] is not x)}{type(foreign[0]).__name__}; np.asarray(x) makes "
+        "one on the host, cupy.from_dlpack(x) one on the GPU without a copy"
     )
+
+
+_PLAIN = (np.ndarray, np.generic, bool, int, float, complex)
 
 
 def _leaves(x):

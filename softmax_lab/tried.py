@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from softmax_lab import records, registry
-from softmax_lab.prose import Sentence, Several, Table, say
+from softmax_lab.prose import Sentence, Several, Table, names, say
 from softmax_lab.recordfile import Sanitized, Soaked
 from softmax_lab.runs import about
 from softmax_lab.units import MISSING, number, percent
@@ -77,9 +77,16 @@ def at_random(gpu: str | None = None) -> Several | Sentence:
                 failures=_none(sum(row.failures for row in rows), "none was wrong", "were wrong"),
             ),
             Table(heads, tuple(cells), frozenset({1, 2, 3})),
+            *_never_drawn(of),
             _source(slug, table.runs[first.run]),
         )
     )
+
+
+def _never_drawn(drawn: Mapping[str, Soaked]) -> list[Sentence]:
+    """Which kernels of the list the record has no launches of, if there are any."""
+    absent = [f"`{name}`" for name in registry.KERNELS if name not in drawn]
+    return [say("Not among them yet: {which}.", which=names(absent))] if absent else []
 
 
 def _recorded(kind: str, gpu: str | None) -> tuple[str, records.Table]:

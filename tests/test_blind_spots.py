@@ -36,6 +36,7 @@ SPOTS = {
             *(1, 32),
         ),
     ),
+    "A float that no `int` can hold, made an `int`": (("*y = float(int(1e10f * x[0]));", 0, 1),),
     "An offset that wraps round and lands inside": (("*y = x[n * n];", 65536, 1),),
     "A plain store before atomics": (("if (threadIdx.x == 0) *y = 0; atomicAdd(y, x[0]);", 0, 64),),
 }

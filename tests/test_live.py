@@ -322,6 +322,16 @@ def test_a_line_taken_away_is_seen(cut):
 
 
 @needs_node
+def test_an_infinity_made_an_integer_saturates_in_the_page_as_on_a_gpu():
+    asked = {"what": "launch", "index": told("block_warp-float")["index"], "grid": 1}
+    block_warp = registry.get("block_warp")
+    asked |= {"threads": block_warp.geometry(1)[1], "shared": block_warp.shared_bytes}
+    x = np.float32([0, 1, np.inf, 2])
+    (there,) = under_node(asked | {"args": [coded(x), {"out": 4}, 1, 4]})
+    assert str(decoded(there["outputs"][0])) == "[ 0.  0. nan  0.]"
+
+
+@needs_node
 @pytest.mark.parametrize("line", planted.LINES, ids=lambda line: f"{line.kernel}-{line.name}")
 def test_a_twin_without_its_barrier_is_seen(line):
     name = f"{line.kernel}-{line.name}"

@@ -156,6 +156,7 @@ def test_what_goes_in_stays_as_it_was():
         (np.array(["a"]), {}, TypeError, "got <U1"),
         (None, {}, TypeError, r"got NoneType; np.asarray\(x\) makes one"),
         (memoryview(b"ab"), {}, TypeError, "got memoryview"),
+        ([[1, 2], [memoryview(b"ab")]], {}, TypeError, "got a list of memoryview"),
         ([[1, 2], [3]], {}, TypeError, "lists of equal lengths: .*inhomogeneous"),
         (np.ma.masked, {}, TypeError, "its mask would be lost"),
         ([np.ma.masked_less(np.zeros(2), 1)], {}, TypeError, "its mask would be lost"),
