@@ -130,12 +130,12 @@ def test_the_chapters_words_on_columns_hold():
 
 
 def test_the_chapters_words_on_short_rows_hold():
-    """Each further column costs more until rows are as long as a sector, and then the same."""
+    """Each further column costs more until rows are as long as a sector, and then about the same."""
     short = [recorded("naive", *shape) for shape in bench.SHAPES if shape[1] <= 16]
     table = pace.further_columns([*short, recorded("naive", 65536, 1024)])
     costs = {row[0]: float(row[2].replace("\u202f", "")) for row in table.rows}
     assert costs["1 → 2"] < costs["2 → 4"] < costs["4 → 7"] < costs["7 → 8"]
-    assert costs["8 → 16"] == pytest.approx(costs["7 → 8"], rel=0.1)
+    assert costs["8 → 16"] == pytest.approx(costs["7 → 8"], rel=0.15)
     assert costs["16 → 1\u202f024"] > 1.5 * costs["8 → 16"]
 
 
