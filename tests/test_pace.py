@@ -130,7 +130,7 @@ def test_the_chapters_words_on_columns_hold():
 
 
 def test_the_chapters_words_on_short_rows_hold():
-    """Each further column costs more until rows are as long as a sector, and then about the same."""
+    """Each further column costs more until a row fills a sector, and then about the same."""
     short = [recorded("naive", *shape) for shape in bench.SHAPES if shape[1] <= 16]
     table = pace.further_columns([*short, recorded("naive", 65536, 1024)])
     costs = {row[0]: float(row[2].replace("\u202f", "")) for row in table.rows}
