@@ -185,7 +185,7 @@ def asks_for_measured(page: BeautifulSoup) -> bool:
 
 def unsourced(page: BeautifulSoup) -> bool:
     """Whether a page says what became of a measured prediction without machine and date."""
-    (ends,) = (each for each in page("section", recursive=True) if _held(each))
+    (ends,) = (each for each in page("section") if _held(each))
     return asks_for_measured(page) and not MEASURED.search(ends.get_text())
 
 
