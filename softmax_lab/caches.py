@@ -27,20 +27,31 @@ def hits(book: Ledger) -> Sentence:
     needed = (*COUNTED["load_sectors"], *COUNTED["store_sectors"], *FOR_L1.values(), HIT_RATE)
     if not all(name in seen for name in needed):
         return say(f"What L1 kept: {MISSING}.")
-    loads, stores, fetched, sent = (SECTOR * seen[name] for name in needed[:4])
+    loads, stores, came, sent = (SECTOR * seen[name] for name in needed[:4])
     return say(
-        "Of the {loads:B} that loads move at L1, {fetched:B} came from L2, {times:×} the matrix; "
+        "Of the {loads:B} that loads move at L1, {came:B} came from L2, {times:×} the matrix; "
         "for the other {kept:%} L1 had the sector already. Of the {stores:B} that stores move, "
         "{sent:B} went on to L2. The profiler's hit rate of L1, {rate:%}, is of loads and stores "
         "together.",
         loads=loads,
-        fetched=fetched,
-        times=fetched / (ITEMSIZE[book.measured.dtype] * book.rows * book.cols),
-        kept=1 - fetched / loads,
+        came=came,
+        times=came / _matrix(book.measured),
+        kept=1 - came / loads,
         stores=stores,
         sent=sent,
         rate=seen[HIT_RATE] / 100,
     )
+
+
+def fetched(run: Measured | None) -> dict[str, float | None]:
+    """How many times over L1 had the matrix from L2 (see `predictions`), as measured."""
+    seen = run.counters.get(FOR_L1["read"]) if run is not None else None
+    return {"measured": seen and SECTOR * seen / _matrix(run)}
+
+
+def _matrix(run: Measured) -> int:
+    """Bytes of a run's matrix [B]."""
+    return ITEMSIZE[run.dtype] * run.rows * run.cols
 
 
 def joined(books: Sequence[Ledger]) -> Sentence:
@@ -67,10 +78,10 @@ def reread(runs: Sequence[Measured | None]) -> Table | Sentence:
     least, each walk once is the most where sectors are used whole."""
     rows, shown = [], []
     for run in filter(None, runs):
-        seen, matrix = run.counters, ITEMSIZE[run.dtype] * run.rows * run.cols
+        seen = run.counters
         if FOR_L1["read"] in seen and FROM_DRAM in seen:
             shown.append(run)
-            cells = (SECTOR * seen[FOR_L1["read"]] / matrix, seen[FROM_DRAM] / matrix)
+            cells = (fetched(run)["measured"], seen[FROM_DRAM] / _matrix(run))
             rows.append((f"`{run.kernel}`, {shape(run.rows, run.cols)}", *map(times, cells)))
     if not rows:
         return say(f"How often the matrix was read: {MISSING}.")

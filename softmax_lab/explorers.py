@@ -101,15 +101,28 @@ def costs(kernel: str = "naive", rows: int = 256, cols: int = 1024) -> View:
     return View("costs", data, still, f"the cost explorer of {found.name}; it shows in a browser")
 
 
-def shapes(kernel: str = "naive", rows: int = 256, cols: int = 1024) -> View | Sentence:
-    """The recorded times of the ladder, shape by shape; it starts at this kernel and shape.
+def offered(kernel: str, names: Sequence[str] | None = None) -> list[registry.Kernel]:
+    """The rungs called `names`, of the whole ladder without; ValueError where `kernel` is none of
+    them, or one of them is no rung."""
+    rungs = registry.LADDER if names is None else [registry.get(name) for name in names]
+    for each in (*rungs, registry.get(kernel)):
+        if each not in registry.LADDER or each not in rungs:
+            known = ", ".join(k.name for k in rungs if k in registry.LADDER)
+            raise ValueError(f"{known or 'rungs of the ladder'} are shown, got {each.name!r}")
+    return list(rungs)
 
-    Raises ValueError for a kernel outside the ladder, LookupError for a shape that is not in the
+
+def shapes(
+    kernel: str = "naive", rows: int = 256, cols: int = 1024, names: Sequence[str] | None = None
+) -> View | Sentence:
+    """The recorded times of the ladder or of its rungs called `names`, shape by shape; it starts at
+    this kernel and shape.
+
+    Raises ValueError for a kernel that is not shown, LookupError for a shape that is not in the
     record.
     """
-    found, runs = registry.get(kernel), records.timed(registry.LADDER, DTYPE)
-    if found not in registry.LADDER:
-        raise ValueError(f"{', '.join(k.name for k in registry.LADDER)} are shown, got {kernel!r}")
+    rungs = offered(kernel, names)
+    found, runs = registry.get(kernel), records.timed(rungs, DTYPE)
     if not runs:
         return say("Times on a GPU: not measured yet.")
     known = sorted({(r.rows, r.cols) for r in runs}, key=lambda s: (s[0] * s[1], s))
@@ -120,7 +133,7 @@ def shapes(kernel: str = "naive", rows: int = 256, cols: int = 1024) -> View | S
     here = [run for run in runs if (run.rows, run.cols) == (rows, cols)]
     body = beside(here)
     data = {
-        "kernels": [{"name": each.name, "title": each.title} for each in registry.LADDER],
+        "kernels": [{"name": each.name, "title": each.title} for each in rungs],
         "shapes": known,
         "heads": body.heads,
         "why": why,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from html import escape
 
@@ -14,7 +14,7 @@ import ipywidgets as w
 
 from softmax_lab import agreement, registry
 from softmax_lab.alive import View, in_the_book, styled
-from softmax_lab.explorers import MOST, beside, shapes
+from softmax_lab.explorers import MOST, beside, offered, shapes
 from softmax_lab.prose import Sentence, say, together
 from softmax_lab.records import Measured
 from softmax_lab.runs import against_copy, provenance
@@ -32,27 +32,38 @@ KEPT = 8
 
 
 def shape_lab(
-    measure: Measure | None = None, kernel: str = "naive", rows: int = 256, cols: int = 1024
+    measure: Measure | None = None,
+    kernel: str = "naive",
+    rows: int = 256,
+    cols: int = 1024,
+    names: Sequence[str] | None = None,
 ) -> View | Sentence | w.VBox:
-    """The lab, starting at this kernel and shape.
+    """The lab, starting at this kernel and shape; `names` are the rungs it offers, all without.
 
     `measure(kernel, rows, cols)` times one launch now (`bench.measure`); None, or a page of the
     book, shows the recorded grid and says so. What it raises is shown in place; while it runs the
     controls stay alive. Raises as `explorers.shapes` does.
     """
     if measure is None or in_the_book():
-        return shapes(kernel, rows, cols)
-    return Lab(measure, kernel, rows, cols).box
+        return shapes(kernel, rows, cols, names)
+    return Lab(measure, kernel, rows, cols, names).box
 
 
 class Lab:
     """The controls of a lab that measures, and what they last found."""
 
-    def __init__(self, measure: Measure, kernel: str, rows: int, cols: int):
-        names = [(f"{each.name}: {each.title}", each.name) for each in registry.LADDER]
+    def __init__(
+        self,
+        measure: Measure,
+        kernel: str,
+        rows: int,
+        cols: int,
+        names: Sequence[str] | None = None,
+    ):
+        rungs = [(f"{each.name}: {each.title}", each.name) for each in offered(kernel, names)]
         self.measure, self.runs, self.fault = measure, [], ""
         self.kernel = w.Dropdown(
-            options=names, value=registry.get(kernel).name, description="Kernel"
+            options=rungs, value=registry.get(kernel).name, description="Kernel"
         )
         self.rows, self.cols = _Scale("Rows", rows), _Scale("Columns", cols)
         self.again = w.Button(description="Measure", tooltip="Time this kernel at this shape now")

@@ -3,6 +3,7 @@ beside the reader's own prediction."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -13,7 +14,7 @@ from softmax_lab.alive import View
 from softmax_lab.clock import CLOSE
 from softmax_lab.counts import Counts
 from softmax_lab.ledger import Ledger
-from softmax_lab.prose import Sentence, Table, html, names
+from softmax_lab.prose import Sentence, Several, Table, html, names, together
 from softmax_lab.records import Measured
 from softmax_lab.runs import provenance, shape
 from softmax_lab.runs import share_of_copy as of_copy
@@ -56,7 +57,12 @@ class Question:
 
 
 def number(ask: str, values: Mapping[str, float | None], unit: str = "") -> Question:
-    """A question whose answer is a number [`unit`], with its values by level."""
+    """A question whose answer is a number [`unit`], with its values by level.
+
+    Raises ValueError for a value below zero or without an end: no page takes one for a prediction.
+    """
+    if wrong := [v for v in values.values() if v is not None and not 0 <= v < math.inf]:
+        raise ValueError(f"values are finite and 0 or more, got {wrong[0]:g}: {ask}")
     return Question(ask, dict(values), unit)
 
 
@@ -139,18 +145,20 @@ def against_promise(before: Measured | None, after: Measured | None, promised: f
 
 
 def predict(
-    *questions: Question, runs: Sequence[Measured | None] = (), then: Sequence[Any] = ()
+    *questions: Question,
+    runs: Sequence[Measured | None] = (),
+    counters: Sequence[Measured | None] = (),
+    then: Sequence[Any] = (),
 ) -> View:
     """Ask all `questions`; when each has a prediction, show what came out, `then` (displays) and
-    shape, machine, date and level of the `runs` that measured it.
+    where it was measured: `runs` whose times answer, and those whose hardware `counters` do.
 
     Raises ValueError without a question.
     """
     if not questions:
         raise ValueError("predict asks at least one question")
     levels = [level for level in LEVELS if any(level in q.values for q in questions)]
-    parts = [*then, *_where([run for run in runs if run is not None])]
-    after = "".join(part._repr_html_() for part in parts)
+    after = sourced(*then, runs=runs, counters=counters)._repr_html_()
     data = {
         "levels": levels,
         "questions": [
@@ -175,6 +183,14 @@ def predict(
     )
     words = " ".join(prose.plain(q.ask) for q in questions)
     return View("predict", data, still, f"Predict first: {words}\n{answers}")
+
+
+def sourced(
+    *said: Any, runs: Sequence[Measured | None] = (), counters: Sequence[Measured | None] = ()
+) -> Several:
+    """Displays, with a line on the `runs` whose times they speak of and one on those whose hardware
+    `counters` they do: shapes, machine, date, software."""
+    return together(*said, *_where(runs), *_where(counters, "counters"))
 
 
 def _answers(questions: Sequence[Question], levels: Sequence[str]) -> Table:
@@ -208,15 +224,18 @@ def _replies(questions: Sequence[Question]) -> str:
     )
 
 
-def _where(runs: Sequence[Measured]) -> list[Sentence]:
-    """Shapes, machine, date, software of runs, and where their data were; like ones together."""
+def _where(runs: Sequence[Measured | None], of: str = "times") -> list[Sentence]:
+    """Shapes, machine, date, software of what runs gave, and of times where their data were; like
+    ones together."""
+    timed = of == "times"
     said: dict[tuple, list[str]] = {}
-    for run in runs:
-        level = f" Each timed launch found its data in {run.level}." if run.level else ""
-        said.setdefault((run.dtype, f"{provenance(run)}{level}"), []).append(
+    for run in filter(None, runs):
+        level = f" Each timed launch found its data in {run.level}." if timed and run.level else ""
+        said.setdefault((run.dtype, f"{provenance(run, of=(of,))}{level}"), []).append(
             shape(run.rows, run.cols)
         )
+    how = "Measured" if timed else "Hardware counters read"
     return [
-        Sentence(f"Measured on {names(list(dict.fromkeys(shapes)))} {dtype}: {words}", source=True)
+        Sentence(f"{how} on {names(list(dict.fromkeys(shapes)))} {dtype}: {words}", source=True)
         for (dtype, words), shapes in said.items()
     ]

@@ -176,6 +176,29 @@ def test_a_prediction_is_asked_for_before_anything_measured_is_shown(book_html, 
     assert MEASURED.search(after), "the pattern finds no machine with its date any more"
 
 
+def asks_for_measured(page: BeautifulSoup) -> bool:
+    """Whether a measured number answers one of a page's predictions."""
+    views = page.select('[data-view="predict"] script[type="application/json"]')
+    asked = [q for view in views for q in json.loads(view.string)["questions"]]
+    return any(q["values"].get("measured") is not None for q in asked)
+
+
+def unsourced(page: BeautifulSoup) -> bool:
+    """Whether a page says what became of a measured prediction without machine and date."""
+    (ends,) = (each for each in page("section") if _held(each))
+    return asks_for_measured(page) and not MEASURED.search(ends.get_text())
+
+
+def _held(section: Tag) -> bool:
+    head = section.find(["h2", "h3"], recursive=False)
+    return bool(head) and "Did the prediction hold?" in head.get_text()
+
+
+@pytest.mark.parametrize("page", RUNGS)
+def test_what_became_of_a_measured_prediction_names_its_machine(book_html, page):
+    assert not unsourced(soup(book_html / f"{page}.html"))
+
+
 def opens(page: str) -> bool:
     """Whether a chapter says how its kernels are launched before it asks for anything."""
     cells = nbformat.read(ROOT / f"{page}.ipynb", as_version=4).cells

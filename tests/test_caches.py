@@ -134,5 +134,6 @@ def test_a_walk_of_one_thread_a_row_fetches_each_sector_once():
     """The words on L1 in the chapter on three passes: once a walk on the small matrix."""
     for name, walks in (("naive", 3), ("online", 2)):
         made = book(name)
-        fetched = 32 * made.measured.counters[caches.FOR_L1["read"]]
-        assert fetched == walks * 4 * made.rows * made.cols
+        assert caches.fetched(made.measured) == {"measured": walks}
+    unread = replace(made.measured, counters={})
+    assert caches.fetched(unread) == caches.fetched(None) == {"measured": None}

@@ -81,6 +81,14 @@ def test_the_recorded_shapes_are_those_of_the_record():
     assert {kernel for kernel, _ in found} == {each.name for each in registry.LADDER}
 
 
+def test_only_the_rungs_asked_for_are_shown():
+    names = registry.so_far("online")
+    view = explorers.shapes("naive", 256, 1024, names)
+    assert [each["name"] for each in view.data["kernels"]] == names
+    assert {run["kernel"] for run in view.data["runs"]} == set(names)
+    assert "block_" not in view.still and "block_" in explorers.shapes().still
+
+
 def test_a_table_of_runs_names_shapes_only_where_they_differ():
     runs = [records.lookup(name, 256, 1024) for name in ("naive", "warp")]
     assert "shape" not in explorers.beside(runs).heads
@@ -108,6 +116,8 @@ def test_timed_runs_leave_out_what_other_source_was_recorded_with(monkeypatch):
         (lambda: explorers.costs("naive", 4.5, 4), TypeError, "integer"),
         (lambda: explorers.shapes("naive", 3, 3), LookupError, "256 × 1024"),
         (lambda: explorers.shapes("nave"), ValueError, "no kernel"),
+        (lambda: explorers.shapes("warp", names=["naive"]), ValueError, "naive are shown, got 'wa"),
+        (lambda: explorers.shapes(names=["roof/copy"]), ValueError, "ladder are shown, got 'roof/"),
     ],
 )
 def test_nonsense_is_refused(view, error, message):

@@ -8,7 +8,7 @@ import threading
 import ipywidgets as w
 import pytest
 
-from softmax_lab import alive, labs, live, records
+from softmax_lab import alive, labs, live, records, registry
 from softmax_lab.explorers import MOST
 
 
@@ -61,6 +61,17 @@ def test_nothing_is_launched_before_the_reader_asks():
         assert run.provenance["date"] in lab.shown.value
 
     in_a_notebook(steps)
+
+
+def test_the_lab_offers_the_rungs_it_is_given():
+    names = registry.so_far("online")
+    assert [value for _, value in labs.Lab(Gpu(), "naive", 8, 8, names).kernel.options] == names
+    every = [value for _, value in labs.Lab(Gpu(), "naive", 8, 8).kernel.options]
+    assert every == [kernel.name for kernel in registry.LADDER]
+    shown = labs.shape_lab(None, "naive", 256, 1024, names)
+    assert [each["name"] for each in shown.data["kernels"]] == names
+    with pytest.raises(ValueError, match="online are shown, got 'warp'"):
+        labs.shape_lab(Gpu(), "warp", 8, 8, names)
 
 
 def test_a_drag_over_many_sizes_is_one_launch(monkeypatch):

@@ -6,20 +6,22 @@ import pytest
 
 from softmax_lab import ledger, live, predictions
 from softmax_lab.counts import Counts
-from softmax_lab.predictions import choice, number, of, predict
+from softmax_lab.predictions import choice, number, of, predict, sourced
+from softmax_lab.prose import Sentence
 from softmax_lab.records import Measured
 
 REPLIES = {4: "Four?", 32: "Yes."}
 
 
 def run(seconds, copy=None):
-    about = {"date": "2031-02-03"}
+    about, counted = {"date": "2031-02-03"}, {"date": "2032-04-05"}
     return Measured(
         *("naive", "float32", 8, 9, "nvidia-h200"),
         seconds=seconds,
         copy_seconds=copy,
         level="DRAM",
         provenance=about,
+        counters_provenance=counted,
     )
 
 
@@ -81,6 +83,25 @@ def test_runs_of_one_machine_share_a_line():
     ]
 
 
+def test_counters_are_sourced_by_the_run_that_read_them():
+    times, counters = (
+        run(1.0),
+        Measured(
+            *("warp", "float32", 3, 4, "nvidia-h200"), counters_provenance={"date": "2032-04-05"}
+        ),
+    )
+    said = sourced(Sentence("So."), runs=[times, None], counters=[counters, None])
+    first, clock, read = map(str, said.parts)
+    assert first == "So."
+    assert clock.startswith("Measured on 8\u00a0×\u00a09 float32: NVIDIA H200, 2031-02-03.")
+    assert clock.endswith("Each timed launch found its data in DRAM.")
+    assert read == "Hardware counters read on 3\u00a0×\u00a04 float32: NVIDIA H200, 2032-04-05."
+    asked = number("?", {"measured": 1.0})
+    assert "2032" not in predict(asked, runs=[times]).data["then"]
+    both = predict(asked, runs=[times], counters=[times]).data["then"]
+    assert "2031-02-03" in both and "2032-04-05" in both and both.count("data in DRAM") == 1
+
+
 def test_the_page_gets_questions_and_answers(monkeypatch):
     monkeypatch.setenv(live.IN_THE_BOOK, "1")
     asked = choice("How **many**?", REPLIES, {"derived": 32, "counted": 32}, unit="sectors")
@@ -104,6 +125,8 @@ def test_the_page_gets_questions_and_answers(monkeypatch):
     [
         (lambda: predict(), "at least one question"),
         (lambda: number("?", {}), "nothing answers"),
+        (lambda: number("?", {"derived": -1}), "finite and 0 or more, got -1"),
+        (lambda: number("?", {"measured": float("inf")}), "finite and 0 or more, got inf"),
         (lambda: number("?", {"guessed": 3}), "levels are derived, counted, measured"),
         (lambda: choice("?", REPLIES, right=2), "2 options, got number 2"),
     ],

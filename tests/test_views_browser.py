@@ -341,6 +341,22 @@ def test_nothing_is_shown_before_each_question_has_a_prediction(visit):
     assert tables(page)
 
 
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [("−5", "below zero"), ("1e400", "beyond any number"), ("-1e400", "below zero")],
+)
+def test_an_answer_that_cannot_be_is_not_held_against_anything(visit, typed, message):
+    page = visit("predict")
+    page.get_by_role("radio", name="4", exact=True).check()
+    page.get_by_role("textbox").fill(typed)
+    page.get_by_role("button", name="Look").click(force=True)
+    assert tables(page) == []
+    assert message in page.locator(".lab-wrong").inner_text()
+    assert page.get_by_role("textbox").get_attribute("aria-invalid") == "true"
+    answer(page, share="0")
+    assert tables(page)
+
+
 def test_the_reader_s_answer_stands_beside_the_others(visit):
     page = visit("predict")
     answer(page)

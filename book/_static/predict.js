@@ -17,6 +17,15 @@ function typed(text, unit) {
   return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(words) ? Number(words) : null;
 }
 
+/** What is wrong with an answer that was typed, in words; "" where nothing is. All that is asked for is counted, timed or a
+ * share: never below zero, never without an end. */
+function faulty(text, unit) {
+  const value = typed(text, unit);
+  if (value === null) return "A number is needed, such as 0.25, 1/8 or 1e6.";
+  if (value < 0) return "No answer here is below zero.";
+  return Number.isFinite(value) ? "" : "That is beyond any number: a smaller one is needed.";
+}
+
 function asked(question, changed) {
   const ask = el("span", { innerHTML: question.ask });
   if (question.options) {
@@ -33,11 +42,10 @@ function asked(question, changed) {
   input.setAttribute("aria-describedby", why.id);
   box.classList.add("lab-wide-field");
   box.append(el("span", { className: "lab-unit" }, question.unit), why);
-  return { box, lock: (on) => (input.readOnly = on), said: () => typed(input.value, question.unit), clear: () => input.value = "", wrong: () => {
-    const bad = input.value.trim() && typed(input.value, question.unit) === null;
-    why.textContent = bad ? "A number is needed, such as 0.25, 1/8 or 1e6." : "";
-    input.setAttribute("aria-invalid", String(Boolean(bad)));
-    return bad;
+  return { box, lock: (on) => (input.readOnly = on), said: () => faulty(input.value, question.unit) ? null : typed(input.value, question.unit), clear: () => input.value = "", wrong: () => {
+    why.textContent = input.value.trim() && faulty(input.value, question.unit);
+    input.setAttribute("aria-invalid", String(Boolean(why.textContent)));
+    return why.textContent;
   } };
 }
 
@@ -47,7 +55,7 @@ kinds.predict = (data) => {
   const changed = () => {
     const wrong = questions.map((q) => q.wrong()).some(Boolean), open = questions.filter((q) => q.said() === null).length;
     look.setAttribute("aria-disabled", String(Boolean(open)));
-    hint.textContent = wrong ? "Some answer is not a number yet." : open ? `${open === 1 ? "One prediction is" : `${open} predictions are`} missing: it is the guess that teaches.` : "Ready to look.";
+    hint.textContent = wrong ? "Some answer cannot be held against anything yet." : open ? `${open === 1 ? "One prediction is" : `${open} predictions are`} missing: it is the guess that teaches.` : "Ready to look.";
   };
   const questions = data.questions.map((question) => asked(question, changed));
   look.setAttribute("aria-describedby", hint.id);
