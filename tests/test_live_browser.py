@@ -647,6 +647,8 @@ def test_what_stands_instead_of_a_line_is_seen_on_a_phone(page):
         for box in (old, new):
             assert box["x"] >= frame["x"]
             assert box["x"] + box["width"] <= frame["x"] + frame["width"]
+            assert box["y"] >= frame["y"] - 1
+            assert box["y"] + box["height"] <= frame["y"] + frame["height"] + 1
 
 
 @once_loaded

@@ -30,7 +30,7 @@ Lab.listing = (texts) => {
       pre.querySelector(".lab-hot")?.classList.remove("lab-hot");
       const hot = pre.querySelector(`[data-line="${line}"]`);
       hot?.classList.add("lab-hot");
-      const turn = () => (pre.scrollTop = hot ? hot.offsetTop - pre.clientHeight / 2 + 12 : 0);
+      const turn = () => (pre.scrollTop = hot ? hot.offsetTop + (hot.offsetHeight - pre.clientHeight) / 2 : 0);
       if (pre.clientHeight) turn();
       else requestAnimationFrame(turn); // not in the page yet
     },
