@@ -481,11 +481,26 @@ def test_a_long_run_is_stopped(page, way):
     if way == "button":
         page.get_by_role("button", name="Stop").click()
     assert settle(page) == "refused"
+    if way == "button":
+        assert page.evaluate("document.activeElement.textContent") == "Run"
     assert ("stopped after 0.2 s" if way == "clock" else "stopped.") in said(page)
     page.evaluate("SoftmaxLab.limits.seconds = 20")
     give(page, "Rows", 32)
     until(page, "SoftmaxLab.last.rows === 32")
     assert settle(page) == "ready"
+
+
+def rerun(page):
+    """The button that runs a kernel whose line is gone or stands otherwise."""
+    return page.get_by_role("button", name=re.compile("Run with"))
+
+
+def changed(page) -> bool:
+    """Whether question and button say that a line is changed; if not, they say that it is gone."""
+    asks, runs = page.locator("fieldset legend").inner_text(), rerun(page).inner_text()
+    words = {("without that line", "without the line"): False}
+    words |= {("with that line changed", "with the line changed"): True}
+    return words[asks[13 : asks.index("?")], runs[4:]]
 
 
 @pytest.mark.parametrize("cut", cuts(), ids=lambda cut: cut.name)
@@ -498,10 +513,14 @@ def test_take_a_line_away_predict_and_see(bench, cut):
     struck = page.locator(".lab-broken .lab-hot")
     assert struck.get_attribute("data-line") == str(cut.number)
     assert struck.locator("del").count() == 1
+    assert struck.locator("ins").all_inner_texts() == [cut.instead] * bool(cut.instead)
+    assert changed(page) == bool(cut.instead)
     page.get_by_label(cut.line.outcome, exact=True).check()
-    page.get_by_role("button", name="Run without the line").click()
+    rerun(page).click()
     settle(page)
-    assert f"Without line {cut.number} of {cut.file}" in said(page)
+    told = f"line {cut.number} of {cut.file}"
+    told = f"With {told} changed (now “{cut.instead}”):" if cut.instead else f"Without {told}:"
+    assert told in said(page)
     assert f"You said so: {cut.line.outcome}." in said(page)
     page.get_by_role("button", name="Put the line back").click()
     settle(page)
@@ -516,7 +535,7 @@ def test_a_barrier_taken_away_is_named(page, line):
     assert "No fault" in said(page)
     choose(page, "Line taken away", f"{line.kernel}-{line.name}")
     page.get_by_label("nothing: it works all the same").check()
-    page.get_by_role("button", name="Run without the line").click()
+    rerun(page).click()
     settle(page)
     number, _, _ = planted.cut(line)
     assert f"Without line {number} of defects.cu: {line.outcome}." in said(page)
@@ -530,7 +549,7 @@ def test_a_race_with_wrong_results_is_called_both(page, guess):
     choose(page, "Kernel", "block_tree")
     choose(page, "Line taken away", "block_tree-reuse")
     page.get_by_label(guess, exact=True).check()
-    page.get_by_role("button", name="Run without the line").click()
+    rerun(page).click()
     settle(page)
     assert f"shared race, and {WRONG}." in said(page)
     assert f"You said so: {guess}." in said(page)
@@ -539,10 +558,7 @@ def test_a_race_with_wrong_results_is_called_both(page, guess):
 @once_loaded
 def test_who_has_not_predicted_is_asked_to(page):
     choose(page, "Line taken away", "naive-maximum")
-    run, question = (
-        page.get_by_role("button", name="Run without the line"),
-        page.locator("fieldset"),
-    )
+    run, question = rerun(page), page.locator("fieldset")
     run.click()
     assert settle(page) == "waiting"
     assert "A prediction is missing" in question.inner_text()
@@ -583,7 +599,75 @@ def test_a_number_that_no_float_holds_is_named(page):
     give(page, "Row", "1 1e39 -inf")
     until(page, "SoftmaxLab.last.cols === 3")
     settle(page)
-    assert "so an infinity here: 1e39." in said(page)
+    assert "so an infinity here: 1e39." in said(page) and "zero" not in said(page)
+    give(page, "Row", "1 1e-400 -3e-50 0 -0.0e5 1e-40")
+    until(page, "SoftmaxLab.last.cols === 6")
+    settle(page)
+    assert "so a zero here: 1e-400, -3e-50." in said(page) and "infinity" not in said(page)
+
+
+@once_loaded
+def test_a_race_with_right_results_is_called_luck(page):
+    luck = "the threads happened to run in an order that gives right numbers"
+    choose(page, "Kernel", "block_tree")
+    for cut, right in (("block_tree-level", True), ("block_tree-reuse", False)):
+        choose(page, "Line taken away", cut)
+        page.get_by_label("shared race", exact=True).check()
+        rerun(page).click()
+        settle(page)
+        assert page.evaluate("SoftmaxLab.last.verdict.ok") == right
+        assert (luck in said(page)) == right
+        assert "shared race" in said(page)
+    page.get_by_role("button", name="Put the line back").click()
+    settle(page)
+    assert luck not in said(page), "no race, no luck"
+
+
+@once_loaded
+def test_a_kernel_that_can_lose_no_line_says_so(page):
+    gone = page.get_by_label("Line taken away", exact=True)
+    choose(page, "Kernel", "foil/unshifted")
+    assert gone.is_visible() and gone.is_disabled()
+    assert gone.locator("option").all_inner_texts() == ["this kernel has none to take"]
+    choose(page, "Kernel", "naive")
+    assert gone.is_enabled() and gone.locator("option").first.inner_text() == "none"
+    choose(page, "Kernel", "misaligned_vector")
+    assert not gone.is_visible(), "a puzzle has its defect already"
+
+
+@once_loaded
+def test_what_stands_instead_of_a_line_is_seen_on_a_phone(page):
+    page.set_viewport_size({"width": 390, "height": 800})
+    for cut in (each for each in cuts() if each.instead):
+        choose(page, "Kernel", cut.kernel.name)
+        choose(page, "Line taken away", cut.name)
+        frame = page.locator(".lab-broken pre").bounding_box()
+        old, new = (page.locator(f".lab-broken {tag}").bounding_box() for tag in ("del", "ins"))
+        assert new["y"] >= old["y"] + old["height"] - 4, "on a line of its own"
+        for box in (old, new):
+            assert box["x"] >= frame["x"]
+            assert box["x"] + box["width"] <= frame["x"] + frame["width"]
+            assert box["y"] >= frame["y"] - 1
+            assert box["y"] + box["height"] <= frame["y"] + frame["height"] + 1
+
+
+@once_loaded
+def test_a_puzzle_says_how_it_is_launched_and_hints_at_nothing(page):
+    found = [d for d in planted.planted() if d.fault]
+    for defect in found:
+        choose(page, "Kernel", defect.name)
+        launch = page.locator(".lab-launch").inner_text()
+        many = ("s" * (defect.grid > 1), f"{defect.shared} bytes of" if defect.shared else "no")
+        assert f"{defect.grid} block{many[0]} of {defect.block} threads, {many[1]} dyn" in launch
+        assert f"n = {planted.SIZE}; x and y have {planted.SIZE} floats each" in launch
+        assert ("cooperative" in launch) == (defect.group > 1)
+        assert not page.locator(".lab-broken .lab-hot").count()
+        offered = page.locator("fieldset label").all_inner_texts()
+        assert len(offered) == 4 and defect.fault in [each.strip() for each in offered]
+        assert not any("nothing" in each for each in offered), "something is wrong"
+    assert any(d.shared for d in found) and any(d.grid > 1 for d in found)
+    choose(page, "Kernel", "naive")
+    assert not page.locator(".lab-launch").is_visible()
 
 
 @once_loaded
@@ -820,10 +904,14 @@ def test_a_product_of_a_typed_row_and_vector(product):
     assert page.evaluate("Array.from(SoftmaxLab.last.y)") == [-2, -2]
     give(page, "x, repeated as needed", "one")
     assert settle(page) == "refused" and "“one”" in said(page)
+    hint = page.locator(".lab-plot .lab-hint")
+    assert "below their box for −∞." in hint.inner_text()
+    assert "mask" not in hint.inner_text(), "an infinity is no mask here"
     choose(page, "Kernel", "warp")
     choose(page, "Scores", "normal")
     assert settle(page) == "ready"
     assert not page.get_by_label("x, repeated as needed", exact=True).is_visible()
+    assert "below their box for −∞, a mask." in hint.inner_text()
 
 
 @once_loaded

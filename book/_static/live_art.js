@@ -192,5 +192,5 @@ Lab.art = (look) => {
   }
   return { rect, text, squares, wires, registers, sectorBox, centre, picture, heightOf, spoken, active };
 };
-Object.assign(Lab.art, { safe, brief, fixed, laneList });
+Object.assign(Lab.art, { safe, brief, fixed, several, laneList });
 })();

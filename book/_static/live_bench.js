@@ -3,7 +3,7 @@
 "use strict";
 const Lab = globalThis.SoftmaxLab ??= {};
 if (Lab.bench) return;
-const { el, labelled } = Lab, { safe, brief } = Lab.art, { symbols, counts: derived, holds } = Lab.formulas;
+const { el, labelled } = Lab, { safe, brief, several } = Lab.art, { symbols, counts: derived, holds } = Lab.formulas;
 
 // Elements that run in the page itself, and in the background at most; seconds of a run in the background.
 const limits = Lab.limits = { here: 2 ** 14, most: 2 ** 20, seconds: 20 };
@@ -122,7 +122,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
   for (const name of ["kernel", "row"]) fields[name].classList.add("lab-wide-field");
   const call = (field, name) => fields[field].querySelector("label").textContent = name;
   const go = el("button", { type: "submit", className: "lab-run" }, "Run"), halt = el("button", { type: "button", hidden: true }, "Stop"), whole = el("button", { type: "button", hidden: true }, "Put the line back"), example = el("button", { type: "button", hidden: true }, "Take an input that shows it");
-  const guess = el("fieldset", { hidden: true }), listing = Lab.listing(info.texts), status = el("div", { className: "lab-said" }), detail = el("div"), kept = {};
+  const guess = el("fieldset", { hidden: true }), listing = Lab.listing(info.texts), launch = el("p", { className: "lab-hint lab-launch" }), status = el("div", { className: "lab-said" }), detail = el("div"), kept = {};
   listing.host.classList.add("lab-broken");
   status.setAttribute("role", "status");
   const pad = Lab.plot(art, info.look, (drawn) => {
@@ -130,16 +130,18 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     row.value = Lab.written(drawn);
     touched();
   }, host.firstElementChild?.clientWidth);
-  const form = el("form", { className: "lab-controls" }, ...Object.values(fields), listing.host, guess, el("span", { className: "lab-buttons" }, go, halt, whole, example));
+  const form = el("form", { className: "lab-controls" }, ...Object.values(fields), listing.host, launch, guess, el("span", { className: "lab-buttons" }, go, halt, whole, example));
 
   function outcomes(expected) {
     const others = ["out of bounds", "shared race", "deadlock", "global race"].filter((kind) => kind !== expected);
-    return [NOTHING, WRONG, ...(expected === WRONG || !expected ? others : [expected, ...others]).slice(0, 3).sort()];
+    return [...(cutOf() ? [NOTHING] : []), WRONG, ...(expected === WRONG || !expected ? others : [expected, ...others]).slice(0, 3).sort()];
   }
   let chosen = ""; // the block size that the reader chose; else each kernel has its own
   function offer() { // what can be chosen depends on the kernel
     const k = kernelOf(), family = familyOf(), before = [gone.value, chosen, scores.value];
-    options(gone, [["", "none"], ...info.cuts.filter((c) => c.kernel === kernel.value).map((c) => [c.name, c.title])]);
+    const lines = info.cuts.filter((c) => c.kernel === kernel.value).map((c) => [c.name, c.title]);
+    options(gone, [["", lines.length ? "none" : "this kernel has none to take"], ...lines]);
+    gone.disabled = !lines.length;
     options(block, !k ? [["", "as planted"]] : k.blocks.map((n) => [n, n]));
     if (k) {
       const words = Lab.given[family.name];
@@ -158,7 +160,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
   let asked = "", answered = ""; // the question on show, and what was answered to it
   function arrange() {
     const k = kernelOf(), d = plantedOf(), cut = cutOf(), broken = cut ?? (d?.fault ? d : null);
-    fields.gone.hidden = gone.options.length < 2;
+    fields.gone.hidden = !!d?.fault;
     for (const name of ["scores", "rows", "cols", "block", "row", "vector"]) fields[name].hidden = !k;
     if (scores.value !== TYPED) fields.row.hidden = true;
     if (scores.value !== TYPED || familyOf()?.inputs.length === 1) fields.vector.hidden = true;
@@ -169,12 +171,14 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     guess.hidden = !broken || !!answered;
     whole.hidden = !cut;
     example.hidden = !cut?.shape || !readers;
-    go.textContent = cut ? "Run without the line" : "Run";
+    go.textContent = !cut ? "Run" : cut.instead ? "Run with the line changed" : "Run without the line";
     listing.host.hidden = !broken && !!k;
-    if (broken || !k) listing.show(cut?.file ?? fileOf(), cut?.line ?? d.first, cut ?? null, rangeOf());
+    if (broken || !k) listing.show(cut?.file ?? fileOf(), cut?.line ?? 0, cut ?? null, rangeOf());
+    launch.hidden = !!k;
+    if (d) launch.textContent = `The launch: ${several(d.grid, "block")} of ${several(d.block, "thread")}, ${d.shared ? `${d.shared} bytes of` : "no"} dynamic shared memory${d.grid > 1 ? ` a block${d.group > 1 ? ", cooperative" : ""}` : ""}. n = ${Lab.planted}; x and y have ${Lab.planted} floats each.`;
     if (broken && asked !== question) {
       const name = `${row.id}-guess`;
-      guess.replaceChildren(el("legend", {}, cut ? "What happens without that line? Predict, then run." : "What is wrong here? Predict, then run."),
+      guess.replaceChildren(el("legend", {}, `${!cut ? "What is wrong here" : cut.instead ? "What happens with that line changed" : "What happens without that line"}? Predict, then run.`),
         ...outcomes(cut ? cut.outcome : d.fault).map((text) => el("label", {}, el("input", { type: "radio", name, value: text }), ` ${text}`)));
     }
     asked = question;
@@ -194,6 +198,10 @@ Lab.bench = async (host, { unpacked, info, art }) => {
   }
 
   let turn = 0;
+  const idle = () => { // who pressed Stop would lose the place
+    if (document.activeElement === halt) go.focus();
+    halt.hidden = true;
+  };
   async function run() {
     const mine = ++turn, k = kernelOf(), d = plantedOf(), cut = cutOf(), rest = () => mine === turn;
     host.dataset.state = "running";
@@ -230,7 +238,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
       host.dataset.state = "refused";
     } finally {
       clearInterval(ticking);
-      if (rest()) halt.hidden = true;
+      if (rest()) idle();
     }
   }
 
@@ -242,10 +250,13 @@ Lab.bench = async (host, { unpacked, info, art }) => {
       if (guess.contains(document.activeElement)) go.focus();
       guess.hidden = true;
     }
-    if (cut) said.push(`Without line ${cut.line} of ${cut.file}${cut.instead ? ` (now “${cut.instead}”)` : ""}: ${happened}.`);
+    if (cut) said.push(`${cut.instead ? "With" : "Without"} line ${cut.line} of ${cut.file}${cut.instead ? ` changed (now “${cut.instead}”)` : ""}: ${happened}.`);
     if (answered) said.push((kinds.length ? kinds.includes(answered) : answered === NOTHING) ? `You said so: ${answered}.` : `You said: ${answered}. It is: ${happened}.`);
-    const lost = k && scores.value === TYPED ? [row, vector].filter((_, i) => !i || !fields.vector.hidden).flatMap((field) => Lab.typed(field.value).lost) : [];
-    if (lost.length) said.push(`Beyond float32, so an infinity here: ${lost.join(", ")}.`);
+    const read = k && scores.value === TYPED ? [row, vector].filter((_, i) => !i || !fields.vector.hidden).map((field) => Lab.typed(field.value)) : [];
+    for (const [kind, what] of [["lost", "Beyond float32, so an infinity here"], ["sunk", "Too small for float32, so a zero here"]]) {
+      const words = read.flatMap((each) => each[kind]);
+      if (words.length) said.push(`${what}: ${words.join(", ")}.`);
+    }
     const each = familyOf()?.extents.y.includes("cols"), wide = each ? did.cols : 1; // results of a row
     if (k) {
       const v = did.verdict, spot = each ? `${Math.floor(v.at / wide)}, ${v.at % wide}` : v.at;
@@ -253,6 +264,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
         : `Wrong: y[${spot}] is ${Number(v.got.toPrecision(6))} and must be ${Number(v.want[v.at].toPrecision(6))}.`);
     }
     if (unwritten) said.push(`${count(unwritten)} elements were never written.`);
+    if (k && right && !unwritten && kinds.some((kind) => / race$/.test(kind))) said.push("In this page the threads happened to run in an order that gives right numbers; on a GPU nothing holds them to it.");
     if (!cut && !did.faults.length) said.push("No fault: every access in bounds, no race.");
     said.push(did.ms < 1 ? "Under 1 ms." : `${count(Math.round(did.ms))} ms.`);
     const place = (f) => el("li", {}, f.text, el("br"), el("code", {}, (info.texts[f.file] ?? "").split("\n")[f.line - 1]?.trim() ?? ""));
@@ -322,7 +334,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
   const clear = () => {
     stop("another run was asked for");
     ++turn;
-    halt.hidden = true;
+    idle();
     host.dataset.state = "waiting";
     status.replaceChildren();
     detail.replaceChildren();

@@ -323,11 +323,12 @@ function core() {
     const { roundings } = machine.info, each = up(cols, kernel.threads), terms = each > roundings.sum * Math.sqrt(cols) ? each : null, y = did.outputs[0];
     return { ...did, grid, block, threads: launch.threads, rows, cols, arrays, y, data: fromData(kernel, arrays[0], rows, cols), verdict: judge(kernel.family, y, arrays, rows, cols, roundings, terms) };
   }
-  /** One planted defect or its repaired twin, on 1, 2, 3, … */
+  /** One planted defect or its repaired twin, on 1, 2, 3, … (planted.SIZE). */
+  const PLANTED = 128;
   function runPlanted(machine, { index, grid, block, shared, group }, how) {
-    return machine.launch(index, { grid, threads: block, shared, group }, [Float32Array.from({ length: 128 }, (_, i) => i + 1), { out: 128 }, 128], how);
+    return machine.launch(index, { grid, threads: block, shared, group }, [Float32Array.from({ length: PLANTED }, (_, i) => i + 1), { out: PLANTED }, PLANTED], how);
   }
-  return { unpack, machine, fromData, judge, run, runPlanted, families: Object.keys(FAMILIES) };
+  return { unpack, machine, fromData, judge, run, runPlanted, planted: PLANTED, families: Object.keys(FAMILIES) };
 }
 
 const Lab = globalThis.SoftmaxLab ??= {};

@@ -38,9 +38,9 @@ const rowwise = ([name, change]) => [name, (next, rows, cols) => [matrix(next, r
 const withVector = (change, vector = several) => (next, rows, cols) => [matrix(next, rows, cols, change), Float32Array.from(vector(next, cols))];
 const cancelling = (row) => row.map((v, i) => i % 2 ? -1e4 * row[i - 1] + 0.01 * v : 1e4 * v);
 
-const SCORES = { kind: "Scores", one: "Score", row: "Row", picture: "scores x", named: Object.fromEntries(Object.entries(ROWS).map(rowwise)) };
+const SCORES = { kind: "Scores", one: "Score", row: "Row", picture: "scores x", low: ["−∞, a mask", "M masks"], named: Object.fromEntries(Object.entries(ROWS).map(rowwise)) };
 /** What a reader may give each family of kernels: `named` makes its input arrays, (next normal number, rows, cols) → arrays;
- * `kind` is what the first one holds, `row` one of its rows, and `allowed` how far from the exact answer a result may be. */
+ * `kind` is what the first one holds, `row` one of its rows, `low` what −∞ is there and what the key M does, and `allowed` how far from the exact answer a result may be. */
 const given = {
   softmax: {
     title: "Softmax of each row", ...SCORES,
@@ -51,7 +51,7 @@ const given = {
     allowed: ({ operation, sum }) => `what float32 must lose: ${operation} roundings of 1, and ${sum}·√N for the sum (N of a thread where that is more), as many as x lies below the maximum, and three of the result`,
   },
   gemv: {
-    title: "Matrix times vector", kind: "Entries", one: "Entry", row: "Row of A", picture: "row 0 of A",
+    title: "Matrix times vector", kind: "Entries", one: "Entry", row: "Row of A", picture: "row 0 of A", low: ["−∞", "M puts −∞"],
     named: {
       "normal": withVector(ROWS.normal),
       "all equal": withVector(ROWS["all equal"], (next, n) => Array(n).fill(0.3)),
@@ -71,7 +71,7 @@ const fromRow = (family, row, vector, rows) => [
   ...family.inputs.slice(1).map(() => Float32Array.from(row, (_, i) => vector[i % vector.length])),
 ];
 
-/** The numbers of a typed row; `lost` are words of it that no float holds and that are infinite then. */
+/** The numbers of a typed row; `lost` are words of it that no float holds and that are infinite then, `sunk` those that are zero. */
 function typed(text) {
   const words = text.replace(/[−–]/g, "-").trim().split(/[\s,;]+/).filter(Boolean);
   const endless = (word) => /^[+-]?(inf|infinity|∞)$/i.test(word);
@@ -79,7 +79,8 @@ function typed(text) {
   const wrong = row.findIndex((v, i) => Number.isNaN(v) && !/^nan$/i.test(words[i]));
   if (wrong >= 0) throw new RangeError(`“${words[wrong]}” is no number; write numbers with spaces between, also inf, -inf or nan`);
   if (!row.length) throw new RangeError("type at least one number");
-  return Object.assign(row, { lost: words.filter((word, i) => !endless(word) && Math.abs(Math.fround(row[i])) === Infinity) });
+  const become = (value, written) => words.filter((word, i) => Math.abs(Math.fround(row[i])) === value && written(word));
+  return Object.assign(row, { lost: become(Infinity, (word) => !endless(word)), sunk: become(0, (word) => /[1-9]/.test(word.split(/e/i)[0])) });
 }
 const written = (row) => Array.from(row, (v) => v === -Infinity ? "-inf" : v === Infinity ? "inf" : Number.isNaN(v) ? "nan" : `${Number(v.toPrecision(6))}`).join(" ");
 
@@ -87,8 +88,8 @@ const SHOWN = 64, TOP = 18, TALL = 132, GAP = 38, LOW = 96, REACH = 4;
 /** The picture of one row: numbers that can be drawn, above results with the exact answer as a line, one for each column
  * or for each row of the matrix.
  *
- * `onDraw(row)` gets the new row. By pointer: drag, below the box masks. By keys: ← → choose a column, ↑ ↓ change it,
- * M or Delete masks it. `room` is the width that it will have in the page: asking for it while what stands around is new
+ * `onDraw(row)` gets the new row. By pointer: drag, below the box for −∞. By keys: ← → choose a column, ↑ ↓ change it,
+ * M or Delete makes it −∞. `room` is the width that it will have in the page: asking for it while what stands around is new
  * would make the browser lay out the page once more.
  */
 function plot(art, look, onDraw, room = 0) {
@@ -141,7 +142,7 @@ function plot(art, look, onDraw, room = 0) {
     pad.setAttribute("aria-valuenow", Number.isFinite(x[at]) ? x[at] : x[at] > 0 ? largest : -largest);
     pad.setAttribute("aria-valuetext", `column ${at + 1} of ${x.length}: ${brief(x[at])}${y && each ? `, result ${brief(y[at])}` : ""}`);
     pad.setAttribute("aria-label", `${words.one} of a column`);
-    hint.textContent = `${whole > SHOWN ? `The first ${SHOWN} of ${whole} columns. ` : ""}${open ? "Draw: drag the bars; drag below their box for −∞, a mask. Keys: ← → column, ↑ ↓ value, M masks." : ""}`;
+    hint.textContent = `${whole > SHOWN ? `The first ${SHOWN} of ${whole} columns. ` : ""}${open ? `Draw: drag the bars; drag below their box for ${words.low[0]}. Keys: ← → column, ↑ ↓ value, ${words.low[1]}.` : ""}`;
   }
   const put = (column, value) => {
     x[at = Math.min(Math.max(column, 0), x.length - 1)] = value;

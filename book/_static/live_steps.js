@@ -6,7 +6,8 @@ if (Lab.stepper) return;
 const { el, labelled } = Lab, { safe } = Lab.art, WARP = 32;
 const KINDS = { load: "loads", store: "stores", atomic: "atomics", shuffle: "shuffles", vote: "votes", "warp barrier": "barriers of the warp", barrier: "barriers" };
 
-/** A source file, or its lines [first, last], with their numbers; `show` turns to a line and strikes one that is taken away. */
+/** A source file, or its lines [first, last], with their numbers; `show` turns to a line, and strikes one that is taken away or stands
+ * otherwise now, which is told below it: beside it a phone would not show it. */
 Lab.listing = (texts) => {
   const caption = el("figcaption"), pre = el("pre", { tabIndex: 0 });
   const host = el("figure", { className: "lab-code lab-source-view" }, caption, el("div", { className: "highlight" }, pre));
@@ -23,13 +24,13 @@ Lab.listing = (texts) => {
           const at = text.indexOf("//"), code = at < 0 ? safe(text) : `${safe(text.slice(0, at))}<span class="c1">${safe(text.slice(at))}</span>`;
           const [whole, indent] = (at < 0 ? text : text.slice(0, at)).match(/^( *).*?(?= *$)/), struck = gone && gone.file === file && gone.line === i + 1;
           if (i + 1 < first || i + 1 > last) return "";
-          return `<span class="lab-line" data-line="${i + 1}">${struck ? `${indent}<del>${safe(whole.trim())}</del>${gone.instead ? `  <ins>${safe(gone.instead)}</ins>` : ""}` : code}</span>`;
+          return `<span class="lab-line${struck ? " lab-struck" : ""}" data-line="${i + 1}">${struck ? `${indent}<del>${safe(whole.trim())}</del>${gone.instead ? `<span class="lab-now">${indent}<ins>${safe(gone.instead)}</ins></span>` : ""}` : code}</span>`;
         }).filter(Boolean).join("\n");
       }
       pre.querySelector(".lab-hot")?.classList.remove("lab-hot");
       const hot = pre.querySelector(`[data-line="${line}"]`);
       hot?.classList.add("lab-hot");
-      const turn = () => hot && (pre.scrollTop = hot.offsetTop - pre.clientHeight / 2 + 12);
+      const turn = () => (pre.scrollTop = hot ? hot.offsetTop + (hot.offsetHeight - pre.clientHeight) / 2 : 0);
       if (pre.clientHeight) turn();
       else requestAnimationFrame(turn); // not in the page yet
     },
