@@ -10,7 +10,7 @@ from softmax_lab import cost
 from softmax_lab.counters import OPCODES
 from softmax_lab.facts import WARP
 from softmax_lab.ledger import Ledger
-from softmax_lab.prose import Sentence, Table, names, say
+from softmax_lab.prose import Sentence, Table, names, say, seen_columns
 from softmax_lab.runs import provenance, shape
 from softmax_lab.units import MISSING, number
 
@@ -59,13 +59,14 @@ def per_column(books: Sequence[Ledger]) -> Table | Sentence:
         *("kernel", "exponentials and divisions", "special-function instructions"),
         *("all instructions", "diverged, counted", "diverged, measured"),
     )
+    heads, rows = seen_columns(heads, rows)
     where = shape(books[0].rows, books[0].cols)
     about = provenance(*(book.measured for book in books), of=("counters",))
     note = (
         f"{where}, for one column: exponentials and divisions of a lane, by the source; "
         f"instructions that a warp executed. Diverged: branches of the whole launch. {about}"
     )
-    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
+    return Table(heads, rows, frozenset(range(1, len(heads))), note=note)
 
 
 def both_sides(book: Ledger, unroll: int = 4) -> Sentence:

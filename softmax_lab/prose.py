@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from softmax_lab.mathml import inline
-from softmax_lab.units import fill
+from softmax_lab.units import MISSING, fill
 
 _MARKS = re.compile(r"`(?P<code>[^`]+)`|\*\*(?P<bold>.+?)\*\*|\\\((?P<maths>.+?)\\\)")
 
@@ -163,6 +163,13 @@ def html(words: str) -> str:
 def plain(words: str) -> str:
     """Marked words without their marks."""
     return _MARKS.sub(lambda match: match[match.lastgroup], words)
+
+
+def seen_columns(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[tuple, tuple]:
+    """Heads and rows of a table without the columns in which every cell is missing."""
+    rows = list(rows)
+    kept = [k for k in range(len(heads)) if any(row[k] != MISSING for row in rows)]
+    return tuple(heads[k] for k in kept), tuple(tuple(row[k] for k in kept) for row in rows)
 
 
 def names(words: Sequence[str]) -> str:

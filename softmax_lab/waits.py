@@ -19,7 +19,7 @@ from softmax_lab.counters import (
 from softmax_lab.facts import GPUS, ITEMSIZE, MULTIPROCESSORS, WARP
 from softmax_lab.ledger import Ledger
 from softmax_lab.machine import INSTRUCTIONS
-from softmax_lab.prose import Sentence, Table, say
+from softmax_lab.prose import Sentence, Table, say, seen_columns
 from softmax_lab.records import Measured
 from softmax_lab.registry import COPY, get
 from softmax_lab.roofline import bytes_in_flight, rate
@@ -57,16 +57,14 @@ def at_work(runs: Sequence[Measured | None]) -> Table | Sentence:
         return say(f"What of the GPU was at work: {MISSING}.")
     parts = [PARTS[part] for part in BUSY]
     parts.insert(_AFTER_L1, L1_BUSIEST)
-    heads = ("kernel", *parts, "share of copy")
-    kept = [k for k in range(len(heads)) if any(row[k] != MISSING for row in rows)]
-    heads, rows = [heads[k] for k in kept], [tuple(row[k] for k in kept) for row in rows]
+    heads, rows = seen_columns(("kernel", *parts, "share of copy"), rows)
     note = (
         "Of what each part could do at most; all but DRAM on the multiprocessors that had work. By "
         "its bytes: sectors moved, over the bytes that L1 could hand over. Its busiest part: the "
         "profiler's counter, whatever keeps that part busy. "
         f"{provenance(*shown, of=('times', 'counters'))}"
     )
-    return Table(tuple(heads), tuple(rows), frozenset(range(1, len(heads))), note=note)
+    return Table(heads, rows, frozenset(range(1, len(heads))), note=note)
 
 
 def _share(run: Measured) -> float | None:

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from softmax_lab.prose import Table, html, names, plain, say, together
+from softmax_lab.prose import Table, html, names, plain, say, seen_columns, together
+from softmax_lab.units import MISSING
 
 MARKED = r"`a<b` is **bold `x`** & \(N < 8\)"
 
@@ -104,3 +105,8 @@ def test_several_are_one_display():
 )
 def test_names(words, said):
     assert names(words) == said
+
+
+def test_columns_that_nobody_has_are_left_out():
+    heads, rows = seen_columns("abc", [("1", MISSING, MISSING), ("2", MISSING, "3")])
+    assert (heads, rows) == (("a", "c"), (("1", MISSING), ("2", "3")))
