@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from softmax_lab.counters import BETWEEN_HALVES, COUNTED
-from softmax_lab.facts import ITEMSIZE, SECTOR
+from softmax_lab.counters import BETWEEN_HALVES, COUNTED, WAVEFRONTS
+from softmax_lab.facts import BANKS, ITEMSIZE, SECTOR, WARP
 from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, Table, names, say
 from softmax_lab.records import Measured
@@ -88,6 +89,26 @@ def reread(runs: Sequence[Measured | None]) -> Table | Sentence:
     heads = ("kernel", "read from L2 [matrices]", "read from DRAM [matrices]")
     note = f"Bytes over those of the matrix. {provenance(*shown, of=('counters',))}"
     return Table(heads, tuple(rows), frozenset((1, 2)), note=note)
+
+
+def banks(runs: Sequence[Measured | None]) -> Table | Sentence:
+    """Lanes that want the fullest bank of L1 where each lane walks a row of its own, if floats lie
+    in its banks in turn, beside the wavefronts that a request took; a run a row."""
+    rows, shown = [], []
+    asked = (*COUNTED["load_requests"], *COUNTED["store_requests"])
+    for run in filter(None, runs):
+        if not all(name in run.counters for name in (WAVEFRONTS, *asked)):
+            continue
+        shown.append(run)
+        meet = Counter(lane * run.cols % BANKS for lane in range(WARP))
+        counted = run.counters[WAVEFRONTS] / sum(run.counters[name] for name in asked)
+        name = f"`{run.kernel}`, {shape(run.rows, run.cols)}"
+        rows.append((name, number(len(meet)), number(max(meet.values())), number(counted)))
+    if not rows:
+        return say(f"What L1 needs for a request: {MISSING}.")
+    heads = ("kernel", "banks in use", "lanes in the fullest", "wavefronts of a request")
+    note = f"Banks: derived. Wavefronts: {provenance(*shown, of=('counters',))}"
+    return Table(heads, tuple(rows), frozenset((1, 2, 3)), note=note)
 
 
 def beyond_l1(runs: Sequence[Measured | None]) -> Table | Sentence:

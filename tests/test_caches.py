@@ -137,3 +137,16 @@ def test_a_walk_of_one_thread_a_row_fetches_each_sector_once():
         assert caches.fetched(made.measured) == {"measured": walks}
     unread = replace(made.measured, counters={})
     assert caches.fetched(unread) == caches.fetched(None) == {"measured": None}
+
+
+@pytest.mark.parametrize(
+    ("shape", "banks", "lanes"),
+    [((256, 1024), "1", "32"), ((250, 1001), "32", "1"), ((65536, 8), "4", "8")],
+)
+def test_lanes_meet_in_banks_as_their_rows_lie(shape, banks, lanes):
+    run = book("naive", *shape).measured
+    ((_, *derived, counted),) = caches.banks([None, run, replace(run, counters={})]).rows
+    assert derived == [banks, lanes]
+    if shape[1] & (shape[1] - 1) == 0:  # rows a power of two apart: the banks are all there is
+        assert float(counted) == pytest.approx(float(lanes), rel=0.03)
+    assert MISSING in str(caches.banks([None]))
