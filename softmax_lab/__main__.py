@@ -48,7 +48,10 @@ def _parser() -> argparse.ArgumentParser:
     for one in (bench, profile):
         one.add_argument("--publish", action="store_true", help="into the package's records")
     bench.add_argument(
-        "--repeats", type=int, metavar="N", help="timed replays of each graph; default: 15"
+        "--repeats",
+        type=int,
+        metavar="N",
+        help="timed replays of each graph; default: as in the record",
     )
     bench.add_argument(
         "--warm", action="store_true", help="also single launches on one buffer pair"
@@ -64,7 +67,10 @@ def _parser() -> argparse.ArgumentParser:
         one.add_argument("--kernels", type=_names, metavar="A,B", help="default: all")
         one.add_argument("--publish", action="store_true", help="into the package's records")
     sanitize.add_argument(
-        "--shapes", type=_shapes, metavar="RxC,RxC", help="default: four small ones"
+        "--shapes",
+        type=_shapes,
+        metavar="RxC,RxC",
+        help="rows x cols; default: those of the record",
     )
     for hidden in ("--tool", "--planted"):
         sanitize.add_argument(hidden, help=argparse.SUPPRESS)

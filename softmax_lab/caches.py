@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from softmax_lab.counters import BETWEEN_HALVES, COUNTED, WAVEFRONTS
+from softmax_lab.counters import BETWEEN_HALVES, COUNTED, wavefronts_of_a_request
 from softmax_lab.facts import BANKS, ITEMSIZE, SECTOR, WARP
 from softmax_lab.ledger import Ledger
 from softmax_lab.prose import Sentence, Table, names, say
@@ -95,13 +95,11 @@ def banks(runs: Sequence[Measured | None]) -> Table | Sentence:
     """Lanes that want the fullest bank of L1 where each lane walks a row of its own, if floats lie
     in its banks in turn, beside the wavefronts that a request took; a run a row."""
     rows, shown = [], []
-    asked = (*COUNTED["load_requests"], *COUNTED["store_requests"])
     for run in filter(None, runs):
-        if not all(name in run.counters for name in (WAVEFRONTS, *asked)):
+        if (counted := wavefronts_of_a_request(run.counters)) is None:
             continue
         shown.append(run)
         meet = Counter(lane * run.cols % BANKS for lane in range(WARP))
-        counted = run.counters[WAVEFRONTS] / sum(run.counters[name] for name in asked)
         name = f"`{run.kernel}`, {shape(run.rows, run.cols)}"
         rows.append((name, number(len(meet)), number(max(meet.values())), number(counted)))
     if not rows:

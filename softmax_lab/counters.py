@@ -173,6 +173,20 @@ BUSY = ("warps", "issue", "special", "L1", "DRAM")
 """Parts of a GPU whose work the counters tell."""
 
 
+def requests(counters: Mapping[str, float]) -> float | None:
+    """Requests of one launch to global memory, or None where they were not counted."""
+    names = (*COUNTED["load_requests"], *COUNTED["store_requests"])
+    if not all(name in counters for name in names):
+        return None
+    return sum(counters[name] for name in names)
+
+
+def wavefronts_of_a_request(counters: Mapping[str, float]) -> float | None:
+    """Wavefronts that L1 needed for one request, on average, or None where either is unknown."""
+    asked = requests(counters)
+    return counters[WAVEFRONTS] / asked if asked and WAVEFRONTS in counters else None
+
+
 def busy(counters: Mapping[str, float], gpu: Gpu) -> dict[str, float]:
     """Shares (0 to 1) of their time or places that the parts BUSY of `gpu` used in one launch.
 

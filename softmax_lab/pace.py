@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from softmax_lab import coalescing, registry
-from softmax_lab.counters import COUNTED, L1_BUSY, WAVEFRONTS, waited_for_memory
+from softmax_lab.counters import (
+    L1_BUSY,
+    WAVEFRONTS,
+    requests,
+    waited_for_memory,
+    wavefronts_of_a_request,
+)
 from softmax_lab.facts import GPUS, ITEMSIZE, WARP
 from softmax_lab.ledger import Ledger
 from softmax_lab.machine import INSTRUCTIONS
@@ -15,7 +21,7 @@ from softmax_lab.prose import Sentence, Table, say
 from softmax_lab.records import Measured
 from softmax_lab.registry import COPY
 from softmax_lab.roofline import occupancy, rate
-from softmax_lab.runs import provenance, shape, sm_clock
+from softmax_lab.runs import provenance, shape, share_of_copy, sm_clock
 from softmax_lab.units import MISSING, number, percent, times
 
 
@@ -58,7 +64,7 @@ def columns(runs: Sequence[Measured | None]) -> Table | Sentence:
                 number(blocks),
                 number(min(blocks, gpu.multiprocessors)) if gpu else "–",
                 number(1e9 * run.seconds / run.cols),
-                percent(run.copy_seconds / run.seconds if run.copy_seconds else None),
+                percent(share_of_copy(run)),
             )
         )
     heads = ("shape", "blocks", "multiprocessors with one", "for a column [ns]", "share of copy")
@@ -163,15 +169,13 @@ def alignment(runs: Sequence[Measured | None]) -> Table | Sentence:
             continue
         shown.append(run)
         seen, columns = run.counters, -(-run.rows // WARP) * run.cols
-        asked = (*COUNTED["load_requests"], *COUNTED["store_requests"])
-        known = WAVEFRONTS in seen and all(name in seen for name in asked)
         stalled = run.gpu in GPUS and waited_for_memory(seen, GPUS[run.gpu])
         rows.append(
             (
                 f"`{run.kernel}`, {shape(run.rows, run.cols)}",
                 number(seen[INSTRUCTIONS] / columns),
                 percent(seen["l1tex__t_sector_hit_rate.pct"] / 100),
-                number(seen[WAVEFRONTS] / sum(seen[n] for n in asked) if known else None),
+                number(wavefronts_of_a_request(seen)),
                 percent(seen[L1_BUSY] / 100 if L1_BUSY in seen else None),
                 number(_turns_that_miss(run)),
                 number(stalled / columns if stalled else None),
@@ -198,18 +202,17 @@ def served(runs: Sequence[Measured | None]) -> Table | Sentence:
     """How many clocks of a column L1 needs to hand over floats, for kernels with a thread on a row:
     the wavefronts of all warps that a multiprocessor has, beside the clocks that a column takes."""
     rows, shown = [], []
-    asked = (*COUNTED["load_requests"], *COUNTED["store_requests"])
-    needed = (WAVEFRONTS, "sm__cycles_active.avg", *asked)
     for run in filter(None, runs):
-        if run.gpu not in GPUS or not all(name in run.counters for name in needed):
+        seen, each = run.counters, wavefronts_of_a_request(run.counters)
+        if run.gpu not in GPUS or each is None or "sm__cycles_active.avg" not in seen:
             continue
         shown.append(run)
-        seen, there = run.counters, GPUS[run.gpu].multiprocessors
+        there = GPUS[run.gpu].multiprocessors
         working = min(registry.get(run.kernel).geometry(run.rows)[0], there)
-        warps, requests = -(-run.rows // WARP), sum(seen[name] for name in asked)
+        warps = -(-run.rows // WARP)
         wavefronts = seen[WAVEFRONTS] / working / run.cols
         clocks = seen["sm__cycles_active.avg"] * there / working / run.cols
-        cells = (warps / working, requests / warps / run.cols, seen[WAVEFRONTS] / requests)
+        cells = (warps / working, requests(seen) / warps / run.cols, each)
         rows.append(
             (
                 f"`{run.kernel}`, {shape(run.rows, run.cols)}",

@@ -23,7 +23,7 @@ from softmax_lab.prose import Sentence, Table, say, seen_columns
 from softmax_lab.records import Measured
 from softmax_lab.registry import COPY, get
 from softmax_lab.roofline import bytes_in_flight, rate
-from softmax_lab.runs import provenance, shape, sm_clock
+from softmax_lab.runs import provenance, shape, share_of_copy, sm_clock
 from softmax_lab.units import MISSING, number, percent
 
 PARTS = {
@@ -51,7 +51,7 @@ def at_work(runs: Sequence[Measured | None]) -> Table | Sentence:
             _AFTER_L1, percent(run.counters[L1_BUSY] / 100 if L1_BUSY in run.counters else None)
         )
         rows.append(
-            (f"`{run.kernel}`, {shape(run.rows, run.cols)}", *cells, percent(_share(run))),
+            (f"`{run.kernel}`, {shape(run.rows, run.cols)}", *cells, percent(share_of_copy(run))),
         )
     if not rows:
         return say(f"What of the GPU was at work: {MISSING}.")
@@ -65,15 +65,6 @@ def at_work(runs: Sequence[Measured | None]) -> Table | Sentence:
         f"{provenance(*shown, of=('times', 'counters'))}"
     )
     return Table(heads, rows, frozenset(range(1, len(heads))), note=note)
-
-
-def _share(run: Measured) -> float | None:
-    """The rate of useful bytes over that of the copy in the same run."""
-    if not run.seconds or not run.copy_seconds:
-        return None
-    size = run.rows, run.cols, run.dtype
-    useful = rate(get(run.kernel).family.once(*size), run.seconds)
-    return useful / rate(COPY.family.once(*size), run.copy_seconds)
 
 
 _AFTER_L1 = BUSY.index("L1") + 1

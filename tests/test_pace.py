@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from softmax_lab import KERNELS, bench, ledger, pace
+from softmax_lab import KERNELS, bench, counters, ledger, pace
 from softmax_lab.counters import OPCODES, waited_for_memory
 from softmax_lab.facts import GPUS
 from softmax_lab.records import Measured
@@ -55,7 +55,7 @@ def test_columns_by_hand():
 
 
 def test_what_l1_needs_for_a_column_by_hand():
-    loads, stores = pace.COUNTED["load_requests"], pace.COUNTED["store_requests"]
+    loads, stores = counters.COUNTED["load_requests"], counters.COUNTED["store_requests"]
     seen = {pace.WAVEFRONTS: 2 * 4 * 10 * 60, "sm__cycles_active.avg": 2 * 10 * 400 / 132}
     seen |= {loads[0]: 8 * 10 * 3, stores[0]: 8 * 10}
     ((name, *cells),) = pace.served([None, run(256, 10, 1e-6, counters=seen)]).rows
