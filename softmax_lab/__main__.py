@@ -63,7 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     soak.add_argument("--launches", type=int, metavar="N", help="default: 100000")
     soak.add_argument("--seed", type=int, default=0, metavar="S", help="default: 0")
     soak.add_argument("--batch", type=int, metavar="B", help="only that one again, unrecorded")
-    for one in (sanitize, soak):
+    pressure = add("pressure", _pressure, "launch from many streams and threads, and after errors")
+    for one in (sanitize, soak, pressure):
         one.add_argument("--kernels", type=_names, metavar="A,B", help="default: all")
         one.add_argument("--publish", action="store_true", help="into the package's records")
     sanitize.add_argument(
@@ -203,6 +204,14 @@ def _soak(options) -> int:
     )
     if options.batch is None:
         print(f"recorded in {session.save(options.publish)}")
+    return 1 if failed else 0
+
+
+def _pressure(options) -> int:
+    from softmax_lab import pressure
+
+    session, failed = pressure.run(options.kernels, say=lambda line: print(line, flush=True))
+    print(f"recorded in {session.save(options.publish)}")
     return 1 if failed else 0
 
 

@@ -171,7 +171,9 @@ def function(kernel: str | Kernel, dtype: str, device: int):
             module.load(compile(kernel, arch, dtype).cubin)
             made = module.get_function(kernel.symbol)
             if kernel.shared_bytes > WITHOUT_OPT_IN:
-                made.max_dynamic_shared_size_bytes = kernel.shared_bytes
+                driver = cupy.cuda.driver
+                attribute = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                driver.funcSetAttribute(made.ptr, attribute, kernel.shared_bytes)
             # Another thread may have been faster. What it loaded may run already and must stay.
             return _FUNCTIONS.setdefault(key, made)
     return _FUNCTIONS[key]

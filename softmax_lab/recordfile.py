@@ -25,6 +25,11 @@ class Launched:
     rows: int
     cols: int
 
+    @property
+    def key(self) -> tuple:
+        """What a newer row replaces: all of the same launch, so that one run made it all."""
+        return self.kernel, self.dtype, self.rows, self.cols
+
 
 @dataclass(frozen=True)
 class Timing(Launched):
@@ -60,11 +65,6 @@ class Counter(Launched):
     metric: str
     unit: str
     value: float
-
-    @property
-    def key(self) -> tuple:
-        """What a newer row replaces: a launch's whole profile, so that one run made it all."""
-        return self.kernel, self.dtype, self.rows, self.cols
 
 
 @dataclass(frozen=True)
@@ -110,11 +110,6 @@ class Rerun(Launched):
     level: str
     max_error: float
 
-    @property
-    def key(self) -> tuple:
-        """What a newer row replaces."""
-        return self.kernel, self.dtype, self.rows, self.cols
-
 
 @dataclass(frozen=True)
 class Sanitized(Launched):
@@ -150,6 +145,24 @@ class Soaked(Launched):
         return self.kernel, self.dtype
 
 
+@dataclass(frozen=True)
+class Pressed(Launched):
+    """One trial of a kernel under pressure (`pressure.TRIALS`): `launches` results were judged, the
+    largest of (`rows`, `cols`), and `refusals` errors came as they should; `failures` counts the
+    rest, wrong results and errors that did not come or should not have.
+    """
+
+    trial: str
+    launches: int
+    refusals: int
+    failures: int
+
+    @property
+    def key(self) -> tuple:
+        """What a newer row replaces."""
+        return self.kernel, self.dtype, self.trial
+
+
 KINDS = {
     "bench": Timing,
     "profile": Counter,
@@ -157,6 +170,7 @@ KINDS = {
     "rerun": Rerun,
     "sanitize": Sanitized,
     "soak": Soaked,
+    "pressure": Pressed,
 }
 _HEADS = {
     "bench": "Times of one launch in seconds. Rates and ratios are computed on reading.",
@@ -165,6 +179,7 @@ _HEADS = {
     "rerun": "A published measurement made again: seconds of one launch, by its protocol and ours.",
     "sanitize": "Errors that the tools of compute-sanitizer reported, 0 for none.",
     "soak": "Random launches, how many failed, and the largest error in units of what is allowed.",
+    "pressure": "Launches at once and after errors: results judged, errors due, what was wrong.",
 }
 
 

@@ -1,15 +1,24 @@
-"""What was tried against the kernels on a GPU: its sanitizer's tools, and random launches."""
+"""What was tried against the kernels on a GPU: its sanitizer's tools, random launches, pressure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from softmax_lab import records, registry
 from softmax_lab.prose import Sentence, Several, Table, names, say
-from softmax_lab.recordfile import Sanitized, Soaked
+from softmax_lab.recordfile import Pressed, Sanitized, Soaked
 from softmax_lab.runs import about
 from softmax_lab.units import MISSING, number, percent
+
+TRIALS = {
+    "streams": "launches on many streams, none waiting for another",
+    "threads": "launches from many threads, which load the kernels as well",
+    "memory": "no memory left on the GPU",
+    "compile": "a source that does not compile",
+    "shared": "more shared memory than a block can have",
+}
+"""What a page calls the trials of `pressure`."""
 
 
 def under_tools(gpu: str | None = None) -> Several | Sentence:
@@ -83,7 +92,43 @@ def at_random(gpu: str | None = None) -> Several | Sentence:
     )
 
 
-def _never_drawn(drawn: Mapping[str, Soaked]) -> list[Sentence]:
+def under_pressure(gpu: str | None = None) -> Several | Sentence:
+    """Launches at once and after errors, and how many were wrong, a trial a row."""
+    slug, table = _recorded("pressure", gpu)
+    if not table.rows:
+        return say(f"Under pressure: {MISSING}.")
+    rows: Sequence[Pressed] = table.rows
+    cells, wrong = [], []
+    for trial, words in TRIALS.items():
+        mine = [row for row in rows if row.trial == trial]
+        failed = sum(row.failures for row in mine)
+        wrong += [f"`{row.kernel}` ({words})" for row in mine if row.failures]
+        sums = (sum(row.launches for row in mine), sum(row.refusals for row in mine), failed)
+        cells.append((words, *map(number, sums)))
+    first = rows[-1]
+    return Several(
+        (
+            say(
+                "{launches} launches of {kernels} kernels and {refusals} calls that had to fail: "
+                "{failures}.",
+                launches=sum(row.launches for row in rows),
+                kernels=len({row.kernel for row in rows}),
+                refusals=sum(row.refusals for row in rows),
+                failures=_none(sum(r.failures for r in rows), "none went wrong", "went wrong"),
+            ),
+            Table(
+                ("trial", "results judged", "errors due", "wrong"),
+                tuple(cells),
+                frozenset({1, 2, 3}),
+            ),
+            *([say("Wrong: {which}.", which=names(wrong))] if wrong else []),
+            *_never_drawn({row.kernel for row in rows}),
+            _source(slug, table.runs[first.run]),
+        )
+    )
+
+
+def _never_drawn(drawn: Container[str]) -> list[Sentence]:
     """Which kernels of the list the record has no launches of, if there are any."""
     absent = [f"`{name}`" for name in registry.KERNELS if name not in drawn]
     return [say("Not among them yet: {which}.", which=names(absent))] if absent else []

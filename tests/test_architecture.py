@@ -63,6 +63,7 @@ ORDER = (
     "rerun",
     "profiler",
     "soak",
+    "pressure",
     "ledger",
     "probe",
     "promises",
@@ -139,10 +140,13 @@ RUNS = {
     "rerun",
     "profiler",
     "soak",
+    "pressure",
     "sanitize",
 }  # what launches or measures
 VERBS = {"count", "measure", "launch"}  # the ledger's functions that do
-GPU_ONLY = set("nvrtc provenance gpu stopwatch bench launches rerun profiler soak sanitize".split())
+GPU_ONLY = set(
+    "nvrtc provenance gpu stopwatch bench launches rerun profiler soak pressure sanitize".split()
+)
 CUPY = {"cupy", "cupyx", "cupy_backends"}
 LONGEST = 300  # lines of a module; a longer one has a second idea in it
 

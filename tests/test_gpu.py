@@ -15,7 +15,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from softmax_lab import arguments, gpu, nvrtc, provenance, reference, registry, roofline, stopwatch
+from softmax_lab import (
+    arguments,
+    facts,
+    gpu,
+    nvrtc,
+    provenance,
+    reference,
+    registry,
+    roofline,
+    stopwatch,
+)
 from softmax_lab.registry import EXHIBITS, KERNELS
 
 SOON = ("sm_90", nvrtc.ARCHS[0], nvrtc.ARCHS[-1])
@@ -452,16 +462,21 @@ def test_sizes_are_passed_as_the_four_byte_ints_that_kernels_declare():
     assert all(isinstance(size, np.int32) for size in arguments[2:])
 
 
-def test_of_two_threads_that_load_a_kernel_the_first_one_stays(monkeypatch):
-    """A module that is dropped is unloaded, perhaps under a launch of the other thread."""
+@pytest.fixture
+def loading(monkeypatch):
+    """CuPy as far as a kernel is loaded with it; the functions that were, in order."""
     made = []
+
+    class Function:
+        ptr = property(id)
+        __slots__ = ()  # CuPy's takes no new attributes either
 
     class Module:
         def load(self, cubin):
             pass
 
         def get_function(self, symbol):
-            made.append(object())
+            made.append(Function())
             return made[-1]
 
     class Device:
@@ -479,6 +494,26 @@ def test_of_two_threads_that_load_a_kernel_the_first_one_stays(monkeypatch):
     cuda = SimpleNamespace(Device=Device, function=SimpleNamespace(Module=Module))
     monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
     monkeypatch.setattr(gpu, "_FUNCTIONS", {})
+    monkeypatch.setattr(gpu, "compile", lambda *each: SimpleNamespace(cubin=b""))
+    return made
+
+
+@pytest.mark.parametrize("size", [facts.WITHOUT_OPT_IN, facts.WITHOUT_OPT_IN + 1])
+def test_shared_memory_beyond_what_any_kernel_has_is_asked_for(loading, monkeypatch, size):
+    name = "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"
+    asked = []
+    driver = SimpleNamespace(**{name: 8}, funcSetAttribute=lambda *each: asked.append(each))
+    real = pytest.importorskip("cupy_backends.cuda.api.driver")
+    assert getattr(real, name) == 8 and callable(real.funcSetAttribute)
+    sys.modules["cupy"].cuda.driver = driver
+    gpu.function(dataclasses.replace(KERNELS["block_tree"], shared_bytes=size), "float32", 0)
+    more = size > facts.WITHOUT_OPT_IN
+    assert asked == [(loading[0].ptr, 8, size)] * more
+
+
+def test_of_two_threads_that_load_a_kernel_the_first_one_stays(loading, monkeypatch):
+    """A module that is dropped is unloaded, perhaps under a launch of the other thread."""
+    made = loading
     other = []
 
     def compile_while_another_does(*each):

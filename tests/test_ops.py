@@ -550,9 +550,11 @@ def test_two_gpus_have_each_their_own_result():
     values = reference.inputs("normal", 5, 33)
     with cupy.cuda.Device(1):
         x = cupy.asarray(values)
-    for given in (x, x.T, x.astype(np.float64)):
+        doubles = cupy.asarray(values, dtype=np.float64)
+    for given in (x, x.T, doubles):
         y = ops.softmax(given)
-        assert y.device.id == 1
+        assert y.device.id == given.device.id == 1
+        assert y.get() == pytest.approx(reference.softmax(given.get()), rel=1e-5)
     with pytest.raises(ValueError, match="x on GPU 1, out on GPU 0"):
         ops.softmax(x, out=cupy.zeros((5, 33), np.float32))
 

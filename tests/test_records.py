@@ -282,7 +282,7 @@ def test_live_is_what_the_reader_asked_for(monkeypatch):
 
 
 def test_kinds_are_checked():
-    assert set(KINDS) == {"bench", "profile", "clock", "rerun", "sanitize", "soak"}
+    assert set(KINDS) == {"bench", "profile", "clock", "rerun", "sanitize", "soak", "pressure"}
     with pytest.raises(ValueError, match="bench or profile"):
         records.table("times", "toy")
 

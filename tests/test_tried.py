@@ -8,7 +8,7 @@ import pytest
 
 from softmax_lab import recordfile, records, registry, tried
 from softmax_lab.fingerprint import fingerprint
-from softmax_lab.recordfile import Sanitized, Soaked
+from softmax_lab.recordfile import Pressed, Sanitized, Soaked
 
 ABOUT = {
     "GPU": "Toy GPU",
@@ -47,8 +47,17 @@ def soaked(failures: int = 0) -> None:
     records.write("toy", rows, {"run": ABOUT})
 
 
+def pressed(failures: int = 0) -> None:
+    rows = [
+        Pressed(*at(name), trial, 10, 2 * (trial == "memory"), failures * (name == "warp"))
+        for name in ("warp", "naive")
+        for trial in tried.TRIALS
+    ]
+    records.write("toy", rows, {"run": ABOUT})
+
+
 def test_without_records_nothing_is_said():
-    for view in (tried.under_tools, tried.at_random):
+    for view in (tried.under_tools, tried.at_random, tried.under_pressure):
         assert "not measured yet" in str(view())
         assert view()._repr_html_()
 
@@ -80,6 +89,19 @@ def test_random_launches_are_summed():
     assert "2 were wrong" in str(tried.at_random().parts[0])
 
 
+def test_trials_are_told_one_by_one_and_which_kernel_failed():
+    pressed()
+    words, table, absent, source = tried.under_pressure().parts
+    assert str(words).startswith("100 launches of 2 kernels and 4 calls that had to fail: none")
+    assert table.rows[0] == (tried.TRIALS["streams"], "20", "0", "0")
+    assert table.rows[2] == (tried.TRIALS["memory"], "20", "4", "0")
+    assert "naive_store" in str(absent) and "Toy GPU, 2026-12-01" in str(source)
+    pressed(failures=3)
+    words, table, wrong, *_ = tried.under_pressure().parts
+    assert "15 went wrong" in str(words) and table.rows[0][3] == "3"
+    assert "warp" in str(wrong) and "naive" not in str(wrong)
+
+
 def test_what_other_source_did_is_not_told(monkeypatch):
     soaked()
     monkeypatch.setattr(records, "fingerprint", lambda *kernel: "of today")
@@ -89,14 +111,15 @@ def test_what_other_source_did_is_not_told(monkeypatch):
 # ------------------------------------------------------------------------------ what is published
 
 
-@pytest.mark.parametrize("kind", ["sanitize", "soak"])
+@pytest.mark.parametrize("kind", ["sanitize", "soak", "pressure"])
 def test_what_is_published_is_clean(kind, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("SOFTMAX_LAB_DATA", os.devnull)
     for slug in records.gpus():
         rows = recordfile.read(records.folder(publish=True) / slug / f"{kind}.csv").rows
         for row in rows:
-            assert not (row.failures or row.worst > 1 if kind == "soak" else row.errors), row
+            assert not (row.errors if kind == "sanitize" else row.failures), row
+            assert kind != "soak" or row.worst <= 1
         if rows and kind == "sanitize":
             names = {row.kernel for row in rows}
             assert names <= {*registry.KERNELS, *registry.EXHIBITS}
