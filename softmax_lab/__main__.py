@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -250,7 +251,7 @@ def _contract(options) -> int:
     if options.peers:
         print(f"recorded in {peers.record(lambda line: print(line, flush=True), options.large)}")
         return 0
-    print(contract_table.table())
+    print(contract_table.text(shutil.get_terminal_size((100, 24)).columns))
     return 0
 
 

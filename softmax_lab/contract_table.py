@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from textwrap import wrap
 
 from softmax_lab import peers
 from softmax_lab.contract import CLAUSES, GROUPS, OPERATORS
 from softmax_lab.peers import PEERS, Outcome, recorded
 from softmax_lab.promises import Clause
-from softmax_lab.prose import Sentence, Table, names
+from softmax_lab.prose import Sentence, Table, names, plain
 from softmax_lab.units import MISSING
 
 NOTHING, SAME = "–", "same"
@@ -28,6 +29,25 @@ def table() -> Table:
         rows += [_row(clause) for clause in clauses]
     heads = ("input", "softmax, log_softmax", "a kernel", *(p.name for p in PEERS.values()))
     return Table(heads, tuple(rows), groups=tuple(groups), note=_source())
+
+
+def text(width: int) -> str:
+    """The table for a terminal of `width` columns: each clause a paragraph, what is the same in one
+    line of it."""
+    whole, out = table(), []
+    groups = dict(whole.groups)
+    for k, (given, says, *others) in enumerate(whole.rows):
+        if k in groups:
+            out += ["", groups[k].upper()]
+        same = [head for head, cell in zip(whole.heads[2:], others, strict=True) if cell == SAME]
+        apart = [(h, c) for h, c in zip(whole.heads[2:], others, strict=True) if c != SAME]
+        lines = [(plain(given), ""), (whole.heads[1], says), *apart]
+        lines += [(SAME, ", ".join(same))] if same else []
+        for depth, (label, words) in enumerate(lines):
+            paragraph = f"{label}: {plain(words)}" if words else label
+            before = "  " * min(depth, 1)
+            out += wrap(paragraph, width, initial_indent=before, subsequent_indent=before + "  ")
+    return "\n".join([*out, "", *wrap(plain(whole.note), width)]).lstrip()
 
 
 def agreement() -> Sentence:

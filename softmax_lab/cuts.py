@@ -114,7 +114,7 @@ LINES = (
         *("block_warp", "float", "the maximum's place in a float"),
         *("const float row_max = maxima[mine][0];", WRONG),
         instead="const int row_max = int(maxima[mine][0]);",
-        row=(-4294967296.0, -4294967296.0, -4294967296.0),
+        row=(-3e9, -3e9, -3e9),
     ),
     Line(
         *("block_warp", "stay", "the staying of threads without a row"),

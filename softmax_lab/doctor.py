@@ -253,7 +253,8 @@ def report(checks: Sequence[Check]) -> str:
         mark = "yes" if each.ok else "NO" if each.needed else "no"
         lines.append(f"  {mark:<5}{each.name:<{width}}  {each.found}")
         if not each.ok:
-            lines += [f"{'':{width + 9}}{part}" for part in (each.why_it_matters, each.fix)]
+            more = {"what for": each.why_it_matters, "to get it": each.fix}
+            lines += [f"{'':{width + 9}}{label}: {words}" for label, words in more.items()]
     lacking = ", ".join(each.name for each in checks if each.needed and not each.ok)
     verdict = f"still needs: {lacking}" if lacking else "can be built and tested here"
     return "\n".join([*lines, "", f"The book {verdict}."])

@@ -208,8 +208,8 @@ def test_gpu_is_told_in_the_words_of_the_gpu_module():
 def test_report_says_what_for_and_how_to_get_it_only_where_something_is_missing():
     text = doctor.report([GOOD, NO_GPU])
     assert "no driver" in text
-    assert "it measures" in text
-    assert "buy one" in text
+    assert "what for: it measures" in text
+    assert "to get it: buy one" in text
     assert "fix" not in text
     assert text.endswith("The book can be built and tested here.")
     assert doctor.report([GOOD, NO_COMPILER]).endswith("The book still needs: C++ compiler.")

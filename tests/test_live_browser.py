@@ -508,7 +508,7 @@ def changed(page) -> bool:
 def test_take_a_line_away_predict_and_see(bench, cut):
     page = bench
     choose(page, "Kernel", cut.kernel.name)
-    choose(page, "Line taken away", cut.name)
+    choose(page, "Taken away", cut.name)
     assert not said(page).strip(), "nothing is given away"
     struck = page.locator(".lab-broken .lab-hot")
     assert struck.get_attribute("data-line") == str(cut.number)
@@ -522,7 +522,7 @@ def test_take_a_line_away_predict_and_see(bench, cut):
     told = f"With {told} changed (now “{cut.instead}”):" if cut.instead else f"Without {told}:"
     assert told in said(page)
     assert f"You said so: {cut.line.outcome}." in said(page)
-    page.get_by_role("button", name="Put the line back").click()
+    page.get_by_role("button", name="Put it back").click()
     settle(page)
     assert "results are right" in said(page)
 
@@ -533,7 +533,7 @@ def test_a_barrier_taken_away_is_named(page, line):
     choose(page, "Kernel", line.kernel)
     settle(page)
     assert "No fault" in said(page)
-    choose(page, "Line taken away", f"{line.kernel}-{line.name}")
+    choose(page, "Taken away", f"{line.kernel}-{line.name}")
     page.get_by_label("nothing: it works all the same").check()
     rerun(page).click()
     settle(page)
@@ -547,7 +547,7 @@ def test_a_barrier_taken_away_is_named(page, line):
 @once_loaded
 def test_a_race_with_wrong_results_is_called_both(page, guess):
     choose(page, "Kernel", "block_tree")
-    choose(page, "Line taken away", "block_tree-reuse")
+    choose(page, "Taken away", "block_tree-reuse")
     page.get_by_label(guess, exact=True).check()
     rerun(page).click()
     settle(page)
@@ -557,7 +557,7 @@ def test_a_race_with_wrong_results_is_called_both(page, guess):
 
 @once_loaded
 def test_who_has_not_predicted_is_asked_to(page):
-    choose(page, "Line taken away", "naive-maximum")
+    choose(page, "Taken away", "naive-maximum")
     run, question = rerun(page), page.locator("fieldset")
     run.click()
     assert settle(page) == "waiting"
@@ -570,7 +570,7 @@ def test_who_has_not_predicted_is_asked_to(page):
     give(page, "Row", "4 4 1")
     until(page, "SoftmaxLab.last.cols === 3")
     assert f"You said so: {WRONG}." in said(page), "it is asked once"
-    choose(page, "Line taken away", "naive-guard")
+    choose(page, "Taken away", "naive-guard")
     assert question.is_visible()
     assert not page.locator("fieldset input:checked").count()
 
@@ -580,17 +580,17 @@ def test_a_reader_s_own_input_outlives_the_loss_of_a_line(page):
     row, rows = page.get_by_label("Row", exact=True), page.get_by_label("Rows", exact=True)
     example = page.get_by_role("button", name="Take an input that shows it")
     given = row.input_value(), rows.input_value()
-    choose(page, "Line taken away", "naive-guard")
+    choose(page, "Taken away", "naive-guard")
     assert rows.input_value() == "5", "the page's own input gives way"
     assert not example.is_visible()
-    page.get_by_role("button", name="Put the line back").click()
+    page.get_by_role("button", name="Put it back").click()
     assert (row.input_value(), rows.input_value()) == given
     give(page, "Row", "5 6 7")
-    choose(page, "Line taken away", "naive-guard")
+    choose(page, "Taken away", "naive-guard")
     assert (row.input_value(), rows.input_value()) == ("5 6 7", given[1])
     example.click()
     assert rows.input_value() == "5"
-    page.get_by_role("button", name="Put the line back").click()
+    page.get_by_role("button", name="Put it back").click()
     assert (row.input_value(), rows.input_value()) == ("5 6 7", given[1])
 
 
@@ -611,21 +611,21 @@ def test_a_race_with_right_results_is_called_luck(page):
     luck = "the threads happened to run in an order that gives right numbers"
     choose(page, "Kernel", "block_tree")
     for cut, right in (("block_tree-level", True), ("block_tree-reuse", False)):
-        choose(page, "Line taken away", cut)
+        choose(page, "Taken away", cut)
         page.get_by_label("shared race", exact=True).check()
         rerun(page).click()
         settle(page)
         assert page.evaluate("SoftmaxLab.last.verdict.ok") == right
         assert (luck in said(page)) == right
         assert "shared race" in said(page)
-    page.get_by_role("button", name="Put the line back").click()
+    page.get_by_role("button", name="Put it back").click()
     settle(page)
     assert luck not in said(page), "no race, no luck"
 
 
 @once_loaded
 def test_a_kernel_that_can_lose_no_line_says_so(page):
-    gone = page.get_by_label("Line taken away", exact=True)
+    gone = page.get_by_label("Taken away", exact=True)
     choose(page, "Kernel", "foil/unshifted")
     assert gone.is_visible() and gone.is_disabled()
     assert gone.locator("option").all_inner_texts() == ["this kernel has none to take"]
@@ -640,7 +640,7 @@ def test_what_stands_instead_of_a_line_is_seen_on_a_phone(page):
     page.set_viewport_size({"width": 390, "height": 800})
     for cut in (each for each in cuts() if each.instead):
         choose(page, "Kernel", cut.kernel.name)
-        choose(page, "Line taken away", cut.name)
+        choose(page, "Taken away", cut.name)
         frame = page.locator(".lab-broken pre").bounding_box()
         old, new = (page.locator(f".lab-broken {tag}").bounding_box() for tag in ("del", "ins"))
         assert new["y"] >= old["y"] + old["height"] - 4, "on a line of its own"

@@ -10,6 +10,7 @@ import pytest
 from softmax_lab import __main__, contract_table, peers
 from softmax_lab.contract import CLAUSES, GROUPS, OPERATORS
 from softmax_lab.peers import PEERS, Outcome
+from softmax_lab.prose import plain
 
 ASKED = {
     (clause.name, operator, library)
@@ -128,8 +129,18 @@ def test_the_share_that_agrees_is_counted_from_the_table():
         assert f"{peer.name} on {column.count('same')} of {asked - missing}" in said, library
 
 
-def test_the_command_prints_the_table_and_refuses_half_an_option(capsys):
+@pytest.mark.parametrize("width", [60, 100])
+def test_the_command_prints_the_table_in_lines_that_fit(capsys, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
     assert __main__.main(["contract"]) == 0
-    assert "fully masked row" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= width
+    for row in contract_table.table().rows:  # the lines of a clause and of its cells are one again
+        for words in row:
+            assert plain(words) in re.sub(r"\s+", " ", said)
+    assert "\n  same: a kernel, torch, SciPy, JAX\n" in said
+
+
+def test_half_an_option_is_refused(capsys):
     assert __main__.main(["contract", "--large"]) == 1
     assert "--large goes with --peers" in capsys.readouterr().err

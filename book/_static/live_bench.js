@@ -117,11 +117,11 @@ Lab.bench = async (host, { unpacked, info, art }) => {
   const familyOf = () => kernelOf() && { name: kernelOf().family, ...info.families[kernelOf().family] };
   const cutOf = () => info.cuts.find((c) => c.name === gone.value && c.kernel === kernel.value);
   const fileOf = () => kernelOf()?.file ?? info.plantedFile, rangeOf = () => plantedOf() ? [plantedOf().first, plantedOf().last] : null;
-  const fields = { kernel: labelled("Kernel", kernel), gone: labelled("Line taken away", gone), scores: labelled("Scores", scores), rows: labelled("Rows", rows),
+  const fields = { kernel: labelled("Kernel", kernel), gone: labelled("Taken away", gone), scores: labelled("Scores", scores), rows: labelled("Rows", rows),
     cols: labelled("Columns", cols), block: labelled("Threads of a block", block), row: labelled("Row", row), vector: labelled("x", vector) };
   for (const name of ["kernel", "row"]) fields[name].classList.add("lab-wide-field");
   const call = (field, name) => fields[field].querySelector("label").textContent = name;
-  const go = el("button", { type: "submit", className: "lab-run" }, "Run"), halt = el("button", { type: "button", hidden: true }, "Stop"), whole = el("button", { type: "button", hidden: true }, "Put the line back"), example = el("button", { type: "button", hidden: true }, "Take an input that shows it");
+  const go = el("button", { type: "submit", className: "lab-run" }, "Run"), halt = el("button", { type: "button", hidden: true }, "Stop"), whole = el("button", { type: "button", hidden: true }, "Put it back"), example = el("button", { type: "button", hidden: true }, "Take an input that shows it");
   const guess = el("fieldset", { hidden: true }), listing = Lab.listing(info.texts), launch = el("p", { className: "lab-hint lab-launch" }), status = el("div", { className: "lab-said" }), detail = el("div"), kept = {};
   listing.host.classList.add("lab-broken");
   status.setAttribute("role", "status");
