@@ -35,7 +35,7 @@ def without_mask(name: str, x):
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError(
             f"{name} must be a plain array, got a masked one of shape {x.shape}: its mask would "
-            "be lost; filled(-np.inf) makes one in which masked scores have the probability 0"
+            "be lost; its filled(-np.inf) would do for scores, its data for a place to write to"
         )
     return x
 

@@ -7,6 +7,7 @@ the GPU, those of every registered kernel, and what other libraries are asked, c
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -134,42 +135,41 @@ _SHAPES = (
         (*P, *[0] * 2045),
         (*L, *[-INF] * 2045),
         dtype="float16",
-        kernel=None,
         scope="large",
     ),
 )
 
 _OUTS = (
-    thirds("out", "out=y", "y, with the result", lambda: _out(0, 9), kernel=None),
-    thirds("out is x", "out=x", "right, in place", lambda: _out(0, 0), kernel=None),
-    thirds("out overlaps x", "out=x, a row on", "right", lambda: _out(0, 3), kernel=None),
+    thirds("out", "out=y", "y, with the result", lambda: _out(0, 9)),
+    thirds("out is x", "out=x", "right, in place", lambda: _out(0, 0), kernel=ValueError),
+    thirds("out overlaps x", "out=x, a row on", "right", lambda: _out(0, 3), kernel=ValueError),
     thirds(
         "out not contiguous",
         "out=y.T",
         "right",
         lambda: (f4(RISING), {"out": np.empty((3, 3), np.float32).T}),
-        kernel=None,
+        kernel=ValueError,
     ),
     refused(
         "out of another shape",
         "out of shape (3,)",
         ValueError,
         lambda: (f4(RISING), {"out": np.zeros(3, np.float32)}),
-        kernel=None,
+        kernel=ValueError,
     ),
     refused(
         "out of another type",
         "float64 for float32",
         TypeError,
         lambda: (f4(RISING), {"out": np.zeros((3, 3))}),
-        kernel=None,
+        kernel=TypeError,
     ),
     refused(
         "out read-only",
         "out not writable",
         ValueError,
         lambda: (f4(RISING), {"out": _frozen(RISING)}),
-        kernel=None,
+        kernel=ValueError,
     ),
     refused(
         "out overlaps itself",
@@ -177,11 +177,18 @@ _OUTS = (
         ValueError,
         lambda: (f4(RISING), {"out": as_strided(np.zeros(5, np.float32), (3, 3), (4, 4))}),
         "ValueError, for one element would have two values",
-        kernel=None,
+        kernel=ValueError,
+    ),
+    thirds(
+        "x on another GPU",
+        "on GPU 1, while GPU 0 is current",
+        "computed on GPU 1, and left there",
+        on(RISING),
+        scope="gpu",
     ),
     refused(
         "out in another memory",
-        "x on the host, out on a GPU",
+        "on a GPU, x on the host or another GPU",
         ValueError,
         on(RISING),
         "ValueError naming both places",
@@ -207,8 +214,22 @@ OPERATORS = ("softmax", "log_softmax")
 
 def stated(function):
     """A decorator: the clauses, word by word, below the docstring of an operator."""
-    lines = [inspect.getdoc(function) or "", "", "The contract:", ""]
-    for clause in CLAUSES.values():
-        lines.append(f"- {clause.name} ({clause.given}): {clause.says}.")
+    return _with(function, "The contract:", ((c, c.says) for c in CLAUSES.values()))
+
+
+def stated_for_kernels(function):
+    """A decorator: what a launch of a softmax or log-softmax kernel does, below its docstring."""
+    takes_out = "out" in inspect.signature(function).parameters
+    said = (
+        (clause, clause.of_a_kernel)
+        for clause in CLAUSES.values()
+        if clause.kernel is not None and (takes_out or not clause.name.startswith("out"))
+    )
+    return _with(function, "The contract, for kernels of softmax and log-softmax:", said)
+
+
+def _with(function, head: str, said: Iterable[tuple[Clause, str]]):
+    lines = [inspect.getdoc(function) or "", "", head, ""]
+    lines += [f"- {clause.name} ({clause.given}): {words}." for clause, words in said]
     function.__doc__ = "\n".join(lines)
     return function

@@ -75,7 +75,7 @@ def _signs(words: str) -> str:
 def _kernel(clause: Clause) -> str:
     if clause.kernel is None:
         return NOTHING
-    return SAME if clause.kernel == "same" else f"`{clause.kernel.__name__}`"
+    return SAME if clause.kernel == "same" else f"`{clause.of_a_kernel}`"
 
 
 def _peer(clause: Clause, library: str) -> str:

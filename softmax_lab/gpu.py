@@ -11,6 +11,7 @@ import numpy as np
 
 from softmax_lab import nvrtc, registry
 from softmax_lab.arguments import can_hold, check_array, in_one_memory, overlap
+from softmax_lab.contract import stated_for_kernels
 from softmax_lab.facts import OLDEST_DRIVER, WITHOUT_OPT_IN
 from softmax_lab.nvrtc import ARCHS, Compiled, CompileError, SpillError, ToolkitError, compile
 from softmax_lab.registry import Kernel
@@ -65,6 +66,7 @@ def status() -> Status:
     return Status(available=not reason, reason=reason, **found)
 
 
+@stated_for_kernels
 def launch(kernel: str | Kernel, *arrays, out=None):
     """Run a kernel on C-contiguous CuPy or NumPy arrays; its output, of the inputs' kind.
 
@@ -171,9 +173,8 @@ def function(kernel: str | Kernel, dtype: str, device: int):
             module.load(compile(kernel, arch, dtype).cubin)
             made = module.get_function(kernel.symbol)
             if kernel.shared_bytes > WITHOUT_OPT_IN:
-                driver = cupy.cuda.driver
-                attribute = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-                driver.funcSetAttribute(made.ptr, attribute, kernel.shared_bytes)
+                most = cupy.cuda.driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                cupy.cuda.driver.funcSetAttribute(made.ptr, most, kernel.shared_bytes)
             # Another thread may have been faster. What it loaded may run already and must stay.
             return _FUNCTIONS.setdefault(key, made)
     return _FUNCTIONS[key]
@@ -258,10 +259,9 @@ def _look(found: dict) -> str:
         )
     found["driver"] = nvrtc.dotted(driver)
     if driver // 1000 < needed // 1000:
-        served, wanted = nvrtc.dotted(driver), nvrtc.dotted(needed)
         return (
-            f"the NVIDIA driver is too old: it serves CUDA {served}, CuPy was built for {wanted}; "
-            f"update the driver or install cupy-cuda{driver // 1000}x"
+            f"the NVIDIA driver is too old: it serves CUDA {found['driver']}, CuPy was built for "
+            f"{found['runtime']}; update the driver or install cupy-cuda{driver // 1000}x"
         )
     try:
         count, why = runtime.getDeviceCount(), ""

@@ -11,6 +11,7 @@ import numpy as np
 
 from softmax_lab import agreement, cost, emulator, gpu, online, records, registry, series
 from softmax_lab.arguments import told
+from softmax_lab.contract import stated_for_kernels
 from softmax_lab.counts import FIELDS, ZERO, Counts
 from softmax_lab.facts import GPUS, ITEMSIZE, WARP
 from softmax_lab.fingerprint import fingerprint
@@ -142,6 +143,7 @@ def readings() -> series.Readings | None:
     return series.recorded()
 
 
+@stated_for_kernels
 def launch(name: str, *arrays, device: str = "auto"):
     """Run one kernel on arrays (rows, cols) and return its output, of their shape and type, on the
     GPU or on the CPU emulator's plain build.

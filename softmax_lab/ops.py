@@ -7,6 +7,7 @@ is for their rows, and in float64 where float32 would not hold the scores.
 from __future__ import annotations
 
 import operator
+from array import array
 
 import numpy as np
 
@@ -72,7 +73,10 @@ def _array(name: str, x):
     """x as a plain NumPy or CuPy array. Raises TypeError for what is none."""
     if is_cupy(x):
         return x
-    leaves = list(_leaves(x))
+    try:
+        leaves = list(_leaves(x))
+    except RecursionError:
+        raise TypeError(f"{name}: x must be numbers in lists, got lists without an end") from None
     for each in (x, *leaves):
         plain(f"{name}: x", each)
     foreign = [each for each in (x, *leaves) if not isinstance(each, (*_PLAIN, list, tuple))]
@@ -81,11 +85,16 @@ def _array(name: str, x):
             return np.asarray(x)
         except ValueError as error:  # NumPy's for lists that make no array
             raise TypeError(f"{name}: x must be lists of equal lengths: {error}") from None
-    raise TypeError(
-        f"{name}: x must be a NumPy or CuPy array, or numbers in lists, got "
-        f"{'a list of ' * (foreign[0] is not x)}{type(foreign[0]).__name__}; np.asarray(x) makes "
-        "one on the host, cupy.from_dlpack(x) one on the GPU without a copy"
-    )
+    got = f"{'a list of ' * (foreign[0] is not x)}{type(foreign[0]).__name__}"
+    if _is_array(foreign[0]):
+        got += "; np.asarray(x) makes one on the host, cupy.from_dlpack(x) one on the GPU"
+    raise TypeError(f"{name}: x must be a NumPy or CuPy array, or numbers in lists, got {got}")
+
+
+def _is_array(x) -> bool:
+    """Whether another library's object is an array that can be converted."""
+    names = ("__array__", "__dlpack__", "__array_interface__", "__cuda_array_interface__")
+    return any(hasattr(x, name) for name in names) or isinstance(x, (memoryview, array))
 
 
 _PLAIN = (np.ndarray, np.generic, bool, int, float, complex)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from itertools import product
 from pathlib import Path
-
-import numpy as np
 
 from softmax_lab import facts, gpu, provenance, records, registry, stopwatch
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.recordfile import Pressed
 from softmax_lab.records import Session
 from softmax_lab.registry import Kernel
-
-SHAPES = ((250, 1001), (37, 33), (1, 4099), (600, 7))
-"""Shapes (rows, cols) of the launches, in turn: none fills whole blocks or vectors."""
+from softmax_lab.trial import Job, Trial
 
 STREAMS, THREADS = 16, 8
 EACH = 12
@@ -34,95 +28,11 @@ COUNTED = ("launches", "refusals", "failures")
 PROTOCOL = (
     "inputs that no other launch has, outputs poisoned or allocated by the launch, every element "
     "compared with float64; streams: 16 non-blocking ones in turn; threads: 8, each with a stream, "
-    "no kernel loaded before; memory: all that the driver still gives is taken, then each kernel "
-    "without out= (twice) and with it; compile: each kernel from a source with an error (twice); "
-    "shared: each kernel with 1 MiB of shared memory for a block (twice); then each kernel again"
+    "no kernel loaded before, two threads beginning with the same one; memory: all that the driver "
+    "still gives is taken, then each kernel without out= and with it; compile: each kernel from a "
+    "source with an error; shared, block: each kernel with 1 MiB of shared memory or 2048 threads "
+    "for a block; each error twice, then the kernel again"
 )
-
-
-@dataclass
-class Tally:
-    """What a trial came to for one kernel: results that were judged, errors that came as they
-    should, and everything that was not as it should be."""
-
-    launches: int = 0
-    refusals: int = 0
-    failures: int = 0
-    largest: tuple[int, int] = (0, 0)
-
-
-@dataclass
-class _Job:
-    """One launch: its kernel, its inputs here and there, and its output, None to be allocated."""
-
-    kernel: Kernel
-    host: tuple[np.ndarray, ...]
-    there: list
-    out: object = None
-    error: str = ""
-
-    def launch(self) -> None:
-        try:
-            self.out = gpu.launch(self.kernel, *self.there, out=self.out)
-        except Exception as error:  # told with the kernel; the other launches go on
-            self.error = f"{type(error).__name__}: {error}"
-
-    def verdict(self) -> str:
-        """What is wrong, or nothing."""
-        if self.error:
-            return self.error
-        family, (rows, cols) = self.kernel.family, self.host[0].shape
-        terms = family.roundings("normal", cols, self.kernel.threads_per_row)
-        found = family.compare(self.out.get(), *self.host, terms=terms)
-        return "" if found.ok else f"{rows}x{cols}: {found.message}"
-
-
-class Trial:
-    """A trial under way: jobs are made and judged here, and tallied by kernel."""
-
-    def __init__(self, kernels: Sequence[Kernel], say: Callable[[str], None]):
-        self.kernels = list(kernels)
-        self.tallies = {each.name: Tally() for each in kernels}
-        self._say, self._made = say, 0
-
-    def jobs(self, each: int = 1, *, poisoned: bool = True) -> list[_Job]:
-        """`each` launches of every kernel, the kernels and shapes in turn."""
-        import cupy
-
-        out = []
-        for turn, kernel in product(range(each), self.kernels):
-            self._made += 1
-            shape = SHAPES[turn % len(SHAPES)]
-            host = kernel.family.inputs("normal", *shape, self._made)
-            out.append(_Job(kernel, host, [cupy.asarray(values) for values in host]))
-            if poisoned:
-                out[-1].out = cupy.empty(kernel.family.result(*shape), "float32")
-                stopwatch.poison(out[-1].out)
-        return out
-
-    def judge(self, jobs: Iterable[_Job]) -> None:
-        for job in jobs:
-            tally = self.tallies[job.kernel.name]
-            tally.launches += 1
-            tally.largest = max(tally.largest, job.host[0].shape, key=math.prod)
-            self._enter(job.kernel, job.verdict())
-
-    def refused(self, kernel: Kernel, call: Callable[[], object], error: type, words: str) -> None:
-        """Enter whether a call raises that error with those words."""
-        try:
-            call()
-            said = f"no error where {error.__name__} was due"
-        except error as raised:
-            said = "" if words in str(raised) else f"{error.__name__} without {words!r}: {raised}"
-        except Exception as raised:
-            said = f"{type(raised).__name__} where {error.__name__} was due: {raised}"
-        self.tallies[kernel.name].refusals += not said
-        self._enter(kernel, said)
-
-    def _enter(self, kernel: Kernel, wrong: str) -> None:
-        if wrong:
-            self.tallies[kernel.name].failures += 1
-            self._say(f"  {kernel.name}: {wrong}")
 
 
 def run(
@@ -167,8 +77,8 @@ def on_streams(trial: Trial) -> None:
 
 
 def from_threads(trial: Trial) -> None:
-    """Launches from many threads at once, which also load the kernels; every second one allocates
-    its output."""
+    """Launches from many threads at once, of which two at a time load the same kernel; every second
+    launch allocates its output."""
     import cupy
 
     work = [trial.jobs(EACH) for _ in range(THREADS)]
@@ -179,7 +89,7 @@ def from_threads(trial: Trial) -> None:
         gpu.forget(kernel)
     together = threading.Barrier(THREADS)
 
-    def launch_all(mine: list[_Job], first: int) -> None:
+    def launch_all(mine: list[Job], first: int) -> None:
         stream = cupy.cuda.Stream(non_blocking=True)
         together.wait()
         with stream:
@@ -188,7 +98,7 @@ def from_threads(trial: Trial) -> None:
             stream.synchronize()
 
     threads = [
-        threading.Thread(target=launch_all, args=(mine, 5 * k % len(mine)))
+        threading.Thread(target=launch_all, args=(mine, 5 * (k // 2) % len(mine)))
         for k, mine in enumerate(work)
     ]
     for thread in threads:
@@ -239,12 +149,24 @@ def from_broken_source(trial: Trial) -> None:
 
 
 def with_too_much_shared_memory(trial: Trial) -> None:
-    """Launches that the driver refuses."""
+    """Launches of kernels that cannot be made ready: a block asks for more than there is."""
+    _refused_by_the_driver(trial, lambda kernel: replace(kernel, shared_bytes=TOO_MUCH))
+
+
+def with_too_many_threads(trial: Trial) -> None:
+    """Launches that the driver refuses: a block has more threads than it may."""
+    many = 2 * facts.BLOCK[0]
+    _refused_by_the_driver(
+        trial, lambda kernel: replace(kernel, rows_per_block=many // kernel.threads_per_row)
+    )
+
+
+def _refused_by_the_driver(trial: Trial, greedy: Callable[[Kernel], Kernel]) -> None:
     import cupy
 
     for job in trial.jobs():
-        greedy = replace(job.kernel, shared_bytes=TOO_MUCH)
-        _after_errors(trial, job, greedy, cupy.cuda.driver.CUDADriverError, "CUDA_ERROR")
+        wrong = greedy(job.kernel)
+        _after_errors(trial, job, wrong, cupy.cuda.driver.CUDADriverError, "CUDA_ERROR")
 
 
 TRIALS: dict[str, Callable[[Trial], None]] = {
@@ -253,6 +175,7 @@ TRIALS: dict[str, Callable[[Trial], None]] = {
     "memory": without_memory,
     "compile": from_broken_source,
     "shared": with_too_much_shared_memory,
+    "block": with_too_many_threads,
 }
 
 
@@ -267,7 +190,7 @@ class _Elsewhere(Kernel):
         return self.at
 
 
-def _after_errors(trial: Trial, job: _Job, wrong: Kernel, error: type, words: str) -> None:
+def _after_errors(trial: Trial, job: Job, wrong: Kernel, error: type, words: str) -> None:
     """Launch what cannot be, twice: a failure may not be taken for the kernel. Then the kernel."""
     gpu.forget(job.kernel)
     for _ in range(2):

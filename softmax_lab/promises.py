@@ -22,9 +22,9 @@ class Clause:
 
     `call()` gives x and the keywords of the call. `softmax` and `log_softmax` are the results,
     numbers that broadcast to the shape of x, or the exception that is raised; `dtype` is their
-    type. `kernel` is what a launch on x does where it is not the same: an exception; None where
-    kernels have no such thing. `scope` is `large` for more elements than an int counts, `gpu` for
-    what takes two memories.
+    type. `kernel` is what a launch on x does where it is not the same: an exception; None where a
+    launch has no such thing, which is an axis. `scope` is `large` for more elements than an int
+    counts, `gpu` for what takes two memories.
     """
 
     name: str
@@ -36,6 +36,11 @@ class Clause:
     dtype: str = "float32"
     kernel: type[Exception] | str | None = "same"
     scope: str = ""
+
+    @property
+    def of_a_kernel(self) -> str:
+        """What a launch does, in words."""
+        return self.says if self.kernel == "same" else getattr(self.kernel, "__name__", "")
 
     def wanted(self, operator: str):
         """The result of `operator` by name, or the exception."""

@@ -13,10 +13,11 @@ from softmax_lab.units import MISSING, number, percent
 
 TRIALS = {
     "streams": "launches on many streams, none waiting for another",
-    "threads": "launches from many threads, which load the kernels as well",
+    "threads": "launches from many threads, which load the kernels too",
     "memory": "no memory left on the GPU",
     "compile": "a source that does not compile",
     "shared": "more shared memory than a block can have",
+    "block": "more threads than a block can have",
 }
 """What a page calls the trials of `pressure`."""
 
@@ -109,15 +110,15 @@ def under_pressure(gpu: str | None = None) -> Several | Sentence:
     return Several(
         (
             say(
-                "{launches} launches of {kernels} kernels and {refusals} calls that had to fail: "
-                "{failures}.",
+                "{launches} launches of {kernels} kernels, and {refusals} calls that failed as "
+                "they had to: {failures}.",
                 launches=sum(row.launches for row in rows),
                 kernels=len({row.kernel for row in rows}),
                 refusals=sum(row.refusals for row in rows),
-                failures=_none(sum(r.failures for r in rows), "none went wrong", "went wrong"),
+                failures=_none(sum(r.failures for r in rows), "nothing was wrong", "were wrong"),
             ),
             Table(
-                ("trial", "results judged", "errors due", "wrong"),
+                ("trial", "launches", "failed as they had to", "wrong"),
                 tuple(cells),
                 frozenset({1, 2, 3}),
             ),

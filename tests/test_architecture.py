@@ -53,6 +53,8 @@ ORDER = (
     "published",
     "agreement",
     "excerpts",
+    "promises",
+    "contract",
     "nvrtc",
     "provenance",
     "emulator",
@@ -63,11 +65,10 @@ ORDER = (
     "rerun",
     "profiler",
     "soak",
+    "trial",
     "pressure",
     "ledger",
     "probe",
-    "promises",
-    "contract",
     "ops",
     "peers",
     "svg",
@@ -140,12 +141,14 @@ RUNS = {
     "rerun",
     "profiler",
     "soak",
+    "trial",
     "pressure",
     "sanitize",
 }  # what launches or measures
 VERBS = {"count", "measure", "launch"}  # the ledger's functions that do
 GPU_ONLY = set(
-    "nvrtc provenance gpu stopwatch bench launches rerun profiler soak pressure sanitize".split()
+    "nvrtc provenance gpu stopwatch bench launches rerun profiler soak trial pressure "
+    "sanitize".split()
 )
 CUPY = {"cupy", "cupyx", "cupy_backends"}
 LONGEST = 300  # lines of a module; a longer one has a second idea in it

@@ -94,8 +94,13 @@ def test_n02_rows_without_logarithms_are_nan_throughout(name, cols):
 @every_log
 def test_n04_large_offsets_keep_the_logarithm(name):
     thirds = [-2.40760596, -1.40760596, -0.40760596]
-    for row in ([-1e7, -1e7 + 1, -1e7 + 2], [1000, 1001, 1002]):
-        assert run(name, [row])[0] == pytest.approx(thirds, rel=1e-6)
+    for row, want in (
+        ([-1e7, -1e7 + 1, -1e7 + 2], thirds),
+        ([-60000, -60001, -60002], thirds[::-1]),
+        ([-1e4, -1e4], [-0.69314718] * 2),
+        ([1000, 1001, 1002], thirds),
+    ):
+        assert run(name, [row])[0] == pytest.approx(want, rel=1e-6)
     assert run(name, [[3.4e38, -3.4e38, 0]])[0].tolist() == [0, -np.inf, np.float32(-3.4e38)]
 
 
@@ -166,7 +171,9 @@ def test_n07_rows_narrower_than_a_warp(name, cols):
 @pytest.mark.parametrize("cols", [12287, 12288, 12289, 65536, 65537, 131072])
 def test_n13_long_rows(name, cols):
     x = np.tile(np.sin(np.arange(cols)), (2, 1)).astype("f4")
-    np.testing.assert_allclose(run(name, x), reference.softmax(x), rtol=1e-4)
+    # One thread's sum of so many terms has fewer digits than the sums of many threads.
+    close = 1e-5 if registry.get(name).threads_per_row > 1 else 1e-4
+    np.testing.assert_allclose(run(name, x), reference.softmax(x), rtol=close)
 
 
 @every_kernel
@@ -188,7 +195,7 @@ def test_n17_the_operators_convert_integers_and_lists():
         (np.array([[1, 2, 3]], "i4"), [0.09003057, 0.24472847, 0.66524096]),
         (np.array([[0, 1, 255]], "u1"), [0, 0, 1]),
         (np.array([[True, False]]), [0.73105858, 0.26894142]),
-        (np.array([[2**53, 2**53 + 2]]), [0.11920292, 0.88079708]),
+        (np.array([[2**53, 2**53 + 1]]), [0.26894142, 0.73105858]),
         ([[1, 2, 3]], [0.09003057, 0.24472847, 0.66524096]),
     ):
         y = softmax(x)
@@ -219,7 +226,8 @@ def test_n07_the_operators_on_narrow_rows(cols):
 def test_n10_the_operators_on_nothing(operator, shape):
     y = operator(np.zeros(shape, "f4"))
     assert (y.shape, y.dtype) == (shape, np.float32)
-    assert operator(np.zeros((1, 2)))[0, 0] == operator(np.zeros(2))[1]
+    half = 0.5 if operator is softmax else -0.69314718
+    assert operator(np.zeros((1, 2), "f4")) == pytest.approx(half, rel=1e-6)
 
 
 def test_n14_the_operators_take_views():

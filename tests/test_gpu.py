@@ -28,6 +28,8 @@ from softmax_lab import (
 )
 from softmax_lab.registry import EXHIBITS, KERNELS
 
+FAMILIES = dict.fromkeys(kernel.family.name for kernel in KERNELS.values())
+
 SOON = ("sm_90", nvrtc.ARCHS[0], nvrtc.ARCHS[-1])
 """Architectures of the fast half, a kernel for one of them in turn: the reference's, the oldest and
 the newest."""
@@ -753,17 +755,22 @@ def test_a_capture_that_fails_says_why_and_can_be_ended(cupy):
 
 @pytest.mark.gpu
 @pytest.mark.slow
-@pytest.mark.parametrize("name", KERNELS)
-def test_offsets_beyond_two_to_the_31(cupy, name):
-    rows, cols = 2_097_153, 1024
-    free = cupy.cuda.runtime.memGetInfo()[0]
-    if free < 2.2 * rows * cols * 4:
-        pytest.skip(f"needs 19 GB of GPU memory, {free / 1e9:.0f} GB are free")
-    family = KERNELS[name].family
-    x, *vectors, y = stopwatch.buffers(family, rows, cols, "float32", pairs=1)[0]
-    gpu.launch(name, x, *vectors, out=y)
-    for rows_there in (slice(0, 5), slice(rows // 2, rows // 2 + 5), slice(rows - 5, rows)):
-        check(y[rows_there], x[rows_there], *vectors, name=name)
+@pytest.mark.parametrize("bits", [31, 32])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_offsets_reach_beyond_any_int(cupy, family, bits):
+    """The last row begins at 2^31, where int wraps, and at 2^32, where unsigned does."""
+    cols = 1024
+    rows = 2**bits // cols + 1
+    needed, free = 2.2 * rows * cols * 4, cupy.cuda.runtime.memGetInfo()[0]
+    if free < needed:
+        pytest.skip(f"needs {needed / 1e9:.0f} GB of GPU memory, {free / 1e9:.0f} GB are free")
+    kernels = [kernel for kernel in KERNELS.values() if kernel.family.name == family]
+    x, *vectors, y = stopwatch.buffers(kernels[0].family, rows, cols, "float32", pairs=1)[0]
+    for kernel in kernels:
+        stopwatch.poison(y)
+        gpu.launch(kernel, x, *vectors, out=y)
+        for part in (slice(0, 5), slice(rows // 2, rows // 2 + 5), slice(rows - 5, rows)):
+            check(y[part], x[part], *vectors, name=kernel.name)
     del x, y, vectors
     cupy.get_default_memory_pool().free_all_blocks()
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from test_gpu import check, given, python, shifted
 
-from softmax_lab import gpu, log_softmax, pressure, reference, registry, softmax
+from softmax_lab import gpu, log_softmax, pressure, reference, registry, softmax, trial
 from softmax_lab.registry import KERNELS
 
 pytestmark = pytest.mark.gpu
@@ -20,11 +20,11 @@ def cupy():
     return pytest.importorskip("cupy")
 
 
-@pytest.mark.parametrize("trial", pressure.TRIALS)
-def test_nothing_goes_wrong_under_pressure(cupy, trial):
+@pytest.mark.parametrize("name", pressure.TRIALS)
+def test_nothing_goes_wrong_under_pressure(cupy, name):
     said = []
-    under_way = pressure.Trial(list(KERNELS.values()), said.append)
-    pressure.TRIALS[trial](under_way)
+    under_way = trial.Trial(list(KERNELS.values()), said.append)
+    pressure.TRIALS[name](under_way)
     assert not said
     assert all(each.launches and not each.failures for each in under_way.tallies.values())
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 import os
 import subprocess
 import sys
 import textwrap
 import warnings
+from array import array
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -148,14 +150,21 @@ def test_what_goes_in_stays_as_it_was():
     assert x.tobytes() == before
 
 
+ENDLESS: list = []
+ENDLESS.append(ENDLESS)
+
+
 @pytest.mark.parametrize(
     ("x", "keywords", "error", "words"),
     [
         (np.zeros(3, "c8"), {}, TypeError, "got complex64"),
         (np.zeros(3, "g"), {}, TypeError, "an integer or boolean, got (float128|longdouble)"),
         (np.array(["a"]), {}, TypeError, "got <U1"),
-        (None, {}, TypeError, r"got NoneType; np.asarray\(x\) makes one"),
-        (memoryview(b"ab"), {}, TypeError, "got memoryview"),
+        (None, {}, TypeError, "got NoneType$"),
+        ([["a", 1]], {}, TypeError, "got a list of str$"),
+        (ENDLESS, {}, TypeError, "got lists without an end"),
+        (memoryview(b"ab"), {}, TypeError, r"got memoryview; np.asarray\(x\) makes one"),
+        (array("f", [1, 2]), {}, TypeError, r"got array; np.asarray\(x\) makes one"),
         ([[1, 2], [memoryview(b"ab")]], {}, TypeError, "got a list of memoryview"),
         ([[1, 2], [3]], {}, TypeError, "lists of equal lengths: .*inhomogeneous"),
         (np.ma.masked, {}, TypeError, "its mask would be lost"),
@@ -294,6 +303,18 @@ def test_the_docstring_has_the_whole_contract(operator):
         assert f"- {clause.name} ({clause.given}): {clause.says}." in said
 
 
+@pytest.mark.parametrize("launch", [gpu.launch, softmax_lab.launch])
+def test_a_launch_says_of_each_clause_what_a_kernel_does(launch):
+    said = launch.__doc__
+    out = "out" in inspect.signature(launch).parameters
+    for clause in CLAUSES.values():
+        line = f"- {clause.name} ({clause.given}): {clause.of_a_kernel}."
+        about_out = clause.name.startswith("out")
+        assert (line in said) == (clause.kernel is not None and (out or not about_out)), clause.name
+    assert "- complex (complex64): TypeError." in said
+    assert "- NaN (0, NaN, 1): NaN throughout its row; other rows are untouched." in said
+
+
 # --- every kernel ---------------------------------------------------------------------------------
 
 KEPT = [name for name, kernel in KERNELS.items() if kernel.family.name in FAMILIES]
@@ -307,8 +328,13 @@ def test_every_kernel_keeps_the_contract_by_being_registered(name):
             continue
         x, keywords = clause.call()
         if clause.kernel == "same" or str(getattr(x, "dtype", "")) in kernel.dtypes[1:]:
-            assert not keywords, f"{clause.name} has {keywords}, which a launch has not"
-            judge(clause, kernel.family.name, x, emulator.plain(kernel, x))
+            if "out" not in keywords:  # with it, it takes a GPU
+                judge(clause, kernel.family.name, x, emulator.plain(kernel, x))
+        elif "out" in keywords:
+            before = kept(keywords["out"])
+            with pytest.raises(clause.kernel, match=r"got|overlaps"):
+                gpu.launch(kernel, x, **keywords)
+            assert kept(keywords["out"]) == before
         else:
             with pytest.raises(clause.kernel, match=r"got|must start"):
                 emulator.plain(kernel, x)
@@ -371,20 +397,43 @@ def on_device(clause) -> bool:
 DEVICE = [c for c in CLAUSES.values() if c.scope != "large" and on_device(c)]
 
 
-@both
-@pytest.mark.parametrize("clause", DEVICE, ids=lambda clause: clause.name)
-def test_a_gpu_keeps_the_contract(cupy, clause, operator):
+def put(cupy, clause) -> tuple:
+    """x and the keywords of a clause, on the device."""
     x, keywords = clause.call()
     out = keywords.pop("out", None)
     if out is None:
-        (x,) = mirrored(cupy, x)
-        before = kept(x)
-        hold(clause, operator, x, keywords)
-        assert kept(x) == before
-    else:
-        apart = not np.may_share_memory(x, out)
-        x, out = (*mirrored(cupy, x), *mirrored(cupy, out)) if apart else mirrored(cupy, x, out)
-        hold(clause, operator, x, {**keywords, "out": out})
+        return *mirrored(cupy, x), keywords
+    apart = not np.may_share_memory(x, out)
+    x, out = (*mirrored(cupy, x), *mirrored(cupy, out)) if apart else mirrored(cupy, x, out)
+    return x, {**keywords, "out": out}
+
+
+@both
+@pytest.mark.parametrize("clause", DEVICE, ids=lambda clause: clause.name)
+def test_a_gpu_keeps_the_contract(cupy, clause, operator):
+    x, keywords = put(cupy, clause)
+    before = kept(x)
+    hold(clause, operator, x, keywords)
+    assert "out" in keywords or kept(x) == before
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_launch_keeps_what_the_contract_says_of_out(cupy, name):
+    kernel, seen = KERNELS[name], set()
+    for clause in DEVICE:
+        x, keywords = put(cupy, clause)
+        if clause.kernel is None or "out" not in keywords:
+            continue
+        seen.add(clause.kernel)
+        before = kept(keywords["out"])
+        if clause.kernel == "same":
+            assert gpu.launch(kernel, x, **keywords) is keywords["out"]
+            judge(clause, kernel.family.name, x, keywords["out"])
+        else:
+            with pytest.raises(clause.kernel):
+                gpu.launch(kernel, x, **keywords)
+            assert kept(keywords["out"]) == before
+    assert seen == {"same", ValueError, TypeError}
 
 
 def test_most_clauses_can_be_put_to_a_gpu():

@@ -92,13 +92,15 @@ def test_random_launches_are_summed():
 def test_trials_are_told_one_by_one_and_which_kernel_failed():
     pressed()
     words, table, absent, source = tried.under_pressure().parts
-    assert str(words).startswith("100 launches of 2 kernels and 4 calls that had to fail: none")
+    assert str(words) == (
+        "120 launches of 2 kernels, and 4 calls that failed as they had to: nothing was wrong."
+    )
     assert table.rows[0] == (tried.TRIALS["streams"], "20", "0", "0")
     assert table.rows[2] == (tried.TRIALS["memory"], "20", "4", "0")
     assert "naive_store" in str(absent) and "Toy GPU, 2026-12-01" in str(source)
     pressed(failures=3)
     words, table, wrong, *_ = tried.under_pressure().parts
-    assert "15 went wrong" in str(words) and table.rows[0][3] == "3"
+    assert "18 were wrong" in str(words) and table.rows[0][3] == "3"
     assert "warp" in str(wrong) and "naive" not in str(wrong)
 
 

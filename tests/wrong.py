@@ -17,16 +17,19 @@ Edit = tuple[str, str]
 VALUES = "wrong values"
 """The verdict where only the results show the fault: the oracle's checker refuses them."""
 
+ELSEWHERE = "another block's rows"
+"""The verdict where every access lies inside of the arrays, and yet in rows that others compute."""
+
 
 @dataclass(frozen=True)
 class Wrong:
     """One fault: `edits` of `kernel` as (old text, new text), and what it must be found by.
 
     `verdict` is the sanitizer's word for the fault, which it must give at the line that holds
-    `line`; or VALUES. `x` is the smallest input that shows it, rows of scores or a shape (rows,
-    cols) of normal ones, as `smallest` finds it; on `spared` the fault does not show. `threads`
-    launches with another block than the kernel's own; `traps` are those of published kernels.
-    A `kernel` that ends in .cu is a file in tests/foreign.
+    `line`; or VALUES or ELSEWHERE. `x` is the smallest input that shows it, rows of scores or a
+    shape (rows, cols) of normal ones, as `smallest` finds it; on `spared` the fault does not show.
+    `threads` launches with another block than the kernel's own; `traps` are those of published
+    kernels. A `kernel` that ends in .cu is a file in tests/foreign.
     """
 
     name: str
@@ -41,16 +44,20 @@ class Wrong:
     traps: tuple[str, ...] = ()
 
 
-INT_OFFSETS = (
-    ("const size_t row = blockIdx.x;", "const int row = blockIdx.x;"),
-    ("if (row >= size_t(rows)) return;", "if (row >= rows) return;"),
-)
-"""Edits of a kernel with one row a block: all five published kernels compute offsets so, and int
-times int wraps at 2^31 elements."""
+def offsets(kind: str) -> tuple[Edit, ...]:
+    """Edits of a kernel with one row a block: offsets are computed in integers of that type.
+
+    All five published kernels take int, and int times int wraps at 2^31 elements; unsigned wraps at
+    2^32, and then to the start of the array.
+    """
+    return (
+        ("const size_t row = blockIdx.x;", f"const {kind} row = blockIdx.x;"),
+        ("if (row >= size_t(rows)) return;", f"if (row >= {kind}(rows)) return;"),
+    )
 
 
-FAR = Virtual((2**16 + 1, 2**15))
-"""An array of address space only, whose last row starts at element 2^31."""
+FAR, FARTHER = Virtual((2**23 + 1, 2**8)), Virtual((2**24 + 1, 2**8))
+"""Arrays of address space only, whose last row starts at element 2^31 and at 2^32."""
 
 
 def one_maximum(statement: str) -> tuple[Edit, ...]:
@@ -592,7 +599,7 @@ WRONG = (
     Wrong(
         name="block_tree with int offsets",
         kernel="block_tree",
-        edits=INT_OFFSETS,
+        edits=offsets("int"),
         verdict="out of bounds",
         line="max = fmaxf(max, x[i]);",
         x=FAR,
@@ -602,11 +609,21 @@ WRONG = (
     Wrong(
         name="block_online with int offsets",
         kernel="block_online",
-        edits=INT_OFFSETS,
+        edits=offsets("int"),
         verdict="out of bounds",
         line="const float v = x[i];",
         x=FAR,
         why="as in all five published kernels",
+        traps=("T15",),
+    ),
+    Wrong(
+        name="block_online with unsigned offsets",
+        kernel="block_online",
+        edits=offsets("unsigned"),
+        verdict=ELSEWHERE,
+        line="const float v = x[i];",
+        x=FARTHER,
+        why="they wrap to 0 at 2^32 elements: the first row is written twice, the last one never",
         traps=("T15",),
     ),
     Wrong(
@@ -727,7 +744,7 @@ def run(name: str, given, *edits: Edit, threads: int | None = None, **how) -> Ru
     """One launch of an edited kernel on the emulator, on an array or a tuple of them; `how` goes to
     `emulator.launch`.
 
-    Of an array of address space only the last block runs.
+    Of an array of address space only the last block runs, and its first warp is traced.
     """
     arrays = given if isinstance(given, tuple) else (given,)
     kernel = registry.get(name)
@@ -736,7 +753,23 @@ def run(name: str, given, *edits: Edit, threads: int | None = None, **how) -> Ru
     far = isinstance(arrays[0], Virtual)
     y = (Virtual if far else Out)(kernel.family.result(rows, cols))
     if far:
-        how |= {"blocks": (grid - 1, grid)}
+        how |= {"blocks": (grid - 1, grid), "trace": (grid - 1, 0)}
     how = {"kernel": kernel.symbol, "shared": kernel.shared_bytes} | how
     source = edited(name, *edits)
     return emulator.launch(source, grid, threads or block, (*arrays, y, rows, cols), **how)
+
+
+def strayed(name: str, found: Run, rows: int, cols: int) -> list[int]:
+    """Lines of the kernel at which its last block, which was traced, left its own rows of a matrix
+    (rows, cols) or of the result."""
+    kernel = registry.get(name)
+    first = (kernel.geometry(rows)[0] - 1) * kernel.rows_per_block
+    sizes = kernel.family.extents(rows, cols)
+    steps = [step for step in found.trace if sizes.get(step.array, ())[:1] == (rows,)]
+    assert {step.array for step in steps} > {"y"}, "neither read nor written"
+    return [
+        step.line
+        for step in steps
+        if min(at for at in step.address if at is not None)
+        < first * math.prod(sizes[step.array][1:]) * 4
+    ]

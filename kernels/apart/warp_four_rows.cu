@@ -12,7 +12,7 @@ extern "C" __global__ void warp_four_rows(const float* __restrict__ x, float* __
     if (row >= size_t(rows)) return;  // a warp leaves whole or not at all, and only lanes of one warp meet below
     x += row * cols;
     y += row * cols;
-    const unsigned lane = threadIdx.x % 32, end = cols;  // unsigned: i + 32 may pass 2^31
+    const unsigned lane = threadIdx.x % 32, end = cols;  // unsigned, as i is
     // </row>
 
     // <pass>

@@ -14,7 +14,7 @@ __device__ __forceinline__ bool by_sixteen(const float* p) {
 extern "C" __global__ void row_per_warp_vec4(const float* __restrict__ A, const float* __restrict__ x, float* __restrict__ y,
                                              int rows, int cols) {
     // <row>
-    const unsigned lane = threadIdx.x % 32, end = cols;  // unsigned: i + 32 may pass 2^31
+    const unsigned lane = threadIdx.x % 32, end = cols;  // unsigned, as i is
     const size_t row = size_t(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
     if (row >= size_t(rows)) return;  // a warp leaves whole or not at all, and only lanes of one warp meet below
     A += row * cols;

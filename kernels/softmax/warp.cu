@@ -12,7 +12,7 @@ extern "C" __global__ void warp(const float* __restrict__ x, float* __restrict__
     if (row >= size_t(rows)) return;  // a block is one warp and one row: it leaves whole or not at all
     x += row * cols;
     y += row * cols;
-    const unsigned lane = threadIdx.x, end = cols;  // unsigned: i + 32 may pass 2^31
+    const unsigned lane = threadIdx.x, end = cols;  // unsigned, as i is
     // </row>
 
     // <pass>

@@ -17,7 +17,7 @@ extern "C" __global__ void warp_merge(const float* __restrict__ x, float* __rest
     if (row >= size_t(rows)) return;  // a warp leaves whole or not at all, and only lanes of one warp meet below
     x += row * cols;
     y += row * cols;
-    const unsigned lane = warp.thread_rank(), end = cols;  // unsigned: i + 32 may pass 2^31
+    const unsigned lane = warp.thread_rank(), end = cols;  // unsigned, as i is
     // </row>
 
     // <pass>
