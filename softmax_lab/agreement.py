@@ -151,6 +151,7 @@ def read(now: Readings) -> tuple[Comparison, ...]:
     found = []
     for one in now.series:
         at = {"rows": one.rows, "cols": one.cols, "pairs": one.pairs, "launches": one.launches}
+        at["vectors"] = one.vectors
         if (old := then.one(one.kernel, one.clock, **at)) is None:
             continue
         nothing = then.one(EMPTY, one.clock, rows=SMALL[0], cols=SMALL[1], pairs=1, launches=1)

@@ -13,7 +13,7 @@ from softmax_lab.records import Measured
 from softmax_lab.registry import COPY
 from softmax_lab.roofline import rate
 from softmax_lab.runs import provenance, shape
-from softmax_lab.series import LARGE, Readings
+from softmax_lab.series import LARGE, SIZES, VECTORS, Readings, Series
 from softmax_lab.units import MISSING, number, percent, scaled
 
 ALONE = ("wait", "events", "graph")
@@ -66,28 +66,65 @@ def two_numbers(runs: Sequence[Measured | None]) -> Sentence:
     )
 
 
-def without_start(readings: Readings | None, runs: Sequence[Measured | None]) -> Table | Sentence:
-    """Rates of one copy whose buffers L2 holds and of the same whose it does not [TB/s], as timed,
-    and over the time that is left without the start of a launch."""
-    fit = line(runs)
-    found = overhead.working_sets(readings) if readings else []
-    if fit is None or len(found) < 2 or min(one.each for one, *_ in found) <= fit.start:
-        return say("Two copies without their start: not measured yet.")
+def by_place(readings: Readings | None) -> dict[tuple[int, str], list[Series]]:
+    """Copies of several sizes in graphs, by vectors a thread and by what holds their buffers: L2
+    (one pair of them, again and again) or DRAM (as many as L2 cannot hold). Nothing where not all
+    are recorded."""
+    out = {}
+    for vectors in VECTORS if readings else ():
+        at = [{"rows": rows, "cols": cols, "vectors": vectors} for rows, cols in SIZES]
+        found = [readings.find(COPY.name, "graph", **each) for each in at]
+        if not all(len(series) > 1 for series in found):
+            return {}
+        out[vectors, "L2"] = [series[0] for series in found]
+        out[vectors, "DRAM"] = [series[-1] for series in found]
+    return out
+
+
+def through(series: Sequence[Series]) -> roofline.Line:
+    """The line through the smallest and the largest of several copies."""
+    return roofline.line(*((one.bytes_once, one.each) for one in (series[0], series[-1])))
+
+
+def two_places(readings: Readings | None) -> Table | Sentence:
+    """Copies of the same sizes out of L2 and out of DRAM [µs], and the line through either."""
+    found = by_place(readings)
+    if not found:
+        return say("Copies out of L2 and out of DRAM: not measured yet.")
     rows = []
-    for words, (one, _, speed) in (("L2", found[0]), ("DRAM", found[-1])):
-        moving = one.each - fit.start
-        pairs = f"{number(one.pairs)} pair{'' if one.pairs == 1 else 's'}, {words}"
-        cells = 1e6 * one.each, speed / 1e12, 1e6 * moving, rate(one.bytes_once, moving) / 1e12
-        rows.append((pairs, *map(number, cells)))
-    heads = (
-        "buffers, found in",
-        "copy [µs]",
-        "rate [TB/s]",
-        "without \\(t_0\\) [µs]",
-        "rate [TB/s]",
+    for (vectors, place), series in found.items():
+        fit = through(series)
+        cells = *(1e6 * one.each for one in series), 1e6 * fit.start, fit.bandwidth / 1e12
+        rows.append((place, number(vectors), *map(number, cells)))
+    sizes = (f"{scaled(float(one.bytes_once), 'B')} [µs]" for one in found[VECTORS[0], "L2"])
+    heads = "buffers in", "vectors a thread", *sizes, r"\(t_0\) [µs]", r"\(b\) [TB/s]"
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=overhead.where(readings))
+
+
+def what_a_cache_saves(readings: Readings | None) -> Sentence:
+    """How much sooner a copy out of L2 starts than one out of DRAM, and how much faster it goes on,
+    with few loads under way and with more."""
+    found = by_place(readings)
+    if not found:
+        return say("What L2 saves: not measured yet.")
+    lines = {key: through(series) for key, series in found.items()}
+    few, many = (lines[v, "L2"].bandwidth / lines[v, "DRAM"].bandwidth for v in VECTORS)
+    off = [
+        abs(lines[key].time(one.bytes_once) / one.each - 1)
+        for key, series in found.items()
+        for one in series
+    ]
+    return say(
+        "With {one} vector a thread a copy out of L2 starts {sooner:s} sooner than one out of "
+        "DRAM, and then moves bytes at {few:×} its rate. With {four} it moves them at **{many:×}** "
+        "its rate. Between its ends each line is within {off:%} of what was timed.",
+        one=VECTORS[0],
+        four=VECTORS[1],
+        sooner=lines[VECTORS[0], "DRAM"].start - lines[VECTORS[0], "L2"].start,
+        few=few,
+        many=many,
+        off=max(off),
     )
-    note = f"Copy of {shape(found[0][0].rows, found[0][0].cols)}; {overhead.where(readings)}"
-    return Table(heads, tuple(rows), frozenset(range(1, 5)), note=note)
 
 
 def table(runs: Sequence[Measured | None]) -> Table | Sentence:
@@ -215,5 +252,5 @@ def rates(book: Ledger) -> Table | Sentence:
         rows.append((words, *cells))
     heads = ("which bytes", "bytes", "over the time [GB/s]", "of DRAM's data sheet")
     what = f"`{book.kernel.symbol}` on {shape(book.rows, book.cols)}, {scaled(run.seconds, 's')}"
-    note = f"{what}; {provenance(run)}"
+    note = f"{what}; {provenance(run, of=('times', 'counters'))}"
     return Table(heads, tuple(rows), frozenset({1, 2, 3}), note=note)

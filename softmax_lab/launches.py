@@ -10,7 +10,7 @@ from softmax_lab import facts, gpu, provenance, records, registry, stopwatch
 from softmax_lab.fingerprint import fingerprint
 from softmax_lab.recordfile import Reading
 from softmax_lab.records import Session
-from softmax_lab.series import CLOCKS, COPY, EMPTY, LARGE, MIDDLE, SMALL
+from softmax_lab.series import CLOCKS, COPY, EMPTY, LARGE, MIDDLE, SIZES, SMALL, VECTORS
 
 FIRST = 200
 """Readings of the series that begins with a kernel nobody has compiled yet."""
@@ -23,6 +23,11 @@ PAIRS = (1, 2, 3, 4, 5, 6, 8, 12, 16, 32)
 LENGTHS = (1, 2, 4, 8, 16, 32, 64)
 
 
+def beyond_l2(shape: tuple[int, int]) -> int:
+    """Buffer pairs of a shape that are as many bytes together as the most pairs of `MIDDLE`."""
+    return PAIRS[-1] * MIDDLE[0] * MIDDLE[1] // (shape[0] * shape[1])
+
+
 @dataclass(frozen=True)
 class Plan:
     """One series to take: what is launched on which shape, which clock, how many of everything."""
@@ -32,6 +37,7 @@ class Plan:
     clock: str
     pairs: int = 1
     launches: int = 1
+    vectors: int = 1
     repeats: int = REPEATS
 
 
@@ -43,6 +49,13 @@ PLANS = (
     *(Plan(COPY, MIDDLE, "graph", pairs=n, launches=ROTATED) for n in PAIRS),
     *(Plan(COPY, LARGE, clock) for clock in CLOCKS),
     Plan(COPY, LARGE, "graph", launches=8),
+    *(
+        Plan(COPY, shape, "graph", pairs=n, launches=max(n, ROTATED), vectors=vectors)
+        for shape in SIZES
+        for vectors in VECTORS
+        for n in (1, beyond_l2(shape))
+        if (shape, vectors) != (MIDDLE, 1)
+    ),
 )
 """What a run takes, in this order; plans of one shape share their buffers."""
 
@@ -50,7 +63,8 @@ PROTOCOL = (
     "series of readings in order, none left out, the stream idle before each; call, wait: the "
     "host's clock around a launch from Python, until it returns and until the stream is idle; "
     "events: around one launch; graph: events around one CUDA graph of several launches; the first "
-    "series begins before its kernel is compiled; copies are compared with their originals after"
+    "series begins before its kernel is compiled; a thread of the copy moves one vector of 16 "
+    "bytes unless the row says more; copies are compared with their originals after"
 )
 
 
@@ -96,7 +110,7 @@ def _series(plan: Plan, pairs: list[tuple]) -> list[float]:
     import cupy
 
     stream = cupy.cuda.Stream(non_blocking=True)
-    launch = stopwatch.copier(1) if plan.kernel == COPY else stopwatch.idler()
+    launch = stopwatch.copier(plan.vectors) if plan.kernel == COPY else stopwatch.idler()
     if plan.clock == "graph":
         turns = [pairs[i % plan.pairs] for i in range(plan.launches)]
         start = stopwatch.graph(stream, launch, turns).launch
@@ -120,5 +134,5 @@ def _series(plan: Plan, pairs: list[tuple]) -> list[float]:
 
 def _rows(run: str, plan: Plan, seconds: Sequence[float]) -> list[Reading]:
     of = run, plan.kernel, fingerprint(plan.kernel), "float32", *plan.shape
-    how = plan.clock, plan.pairs, plan.launches
+    how = plan.clock, plan.pairs, plan.launches, plan.vectors
     return [Reading(*of, *how, turn, value) for turn, value in enumerate(seconds)]

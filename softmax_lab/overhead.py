@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from softmax_lab.facts import GPUS
 from softmax_lab.plots import REFERENCE_GPU
-from softmax_lab.prose import Sentence, Table, say
+from softmax_lab.prose import Sentence, Table, names, say
 from softmax_lab.roofline import rate
 from softmax_lab.runs import about, shape
 from softmax_lab.series import CLOCKS, COPY, EMPTY, LARGE, MIDDLE, SMALL, Readings, Series
@@ -32,7 +34,9 @@ def clocks(readings: Readings | None) -> Table | Sentence:
     for clock, words in CLOCKS.items():
         found = (_single(readings, kernel, clock, size) for kernel, size in JOBS)
         rows.append((words, *map(_each, found)))
-    note = f"Medians. The graphs hold {', '.join(graphs)} launches. {where(readings)}"
+    found = [one for one in longest[1:] if one]
+    note = f"Medians. The graphs hold {', '.join(graphs)} launches. {_places(readings, found)}"
+    note += where(readings)
     return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
 
 
@@ -145,7 +149,8 @@ def lengths(readings: Readings | None) -> Table | Sentence:
         for n in sorted({n for each in timed for n in each})
     ]
     heads = ("launches in the graph", "nothing, each [µs]", f"copy {shape(*SMALL)}, each [µs]")
-    return Table(heads, tuple(rows), frozenset(range(3)), note=where(readings))
+    note = _places(readings, found[1][:1]) + where(readings)
+    return Table(heads, tuple(rows), frozenset(range(3)), note=note)
 
 
 def rotation(readings: Readings | None) -> Sentence:
@@ -209,6 +214,16 @@ def _single(
 def _sheet(readings: Readings) -> float:
     """Data-sheet bandwidth of DRAM [B/s], of the readings' GPU or the reference."""
     return GPUS.get(readings.gpu, GPUS[REFERENCE_GPU]).dram_bytes_per_s
+
+
+def _places(readings: Readings, series: Sequence[Series]) -> str:
+    """Where copies find their data, a shape each: on so few pairs of buffers L2 may hold them."""
+    room = GPUS.get(readings.gpu, GPUS[REFERENCE_GPU]).l2_bytes
+    found = [
+        f"of {shape(one.rows, one.cols)} in {'L2' if one.pairs * one.bytes_once < room else 'DRAM'}"
+        for one in series
+    ]
+    return f"Data {names(found)}. " if found else ""
 
 
 def _each(one: Series | None) -> str:

@@ -72,13 +72,14 @@ class Reading(Launched):
     """One reading of a clock [s] around `launches` launches of a kernel over `pairs` buffer pairs
     in turn.
 
-    `clock` says how it was read (`series.CLOCKS`). `turn` is its place in the series: 0 comes
-    first, with nothing warmed up.
+    `clock` says how it was read (`series.CLOCKS`). A thread of the copy moves `vectors` of four
+    floats. `turn` is the reading's place in the series: 0 comes first, with nothing warmed up.
     """
 
     clock: str
     pairs: int
     launches: int
+    vectors: int
     turn: int
     seconds: float
 
@@ -86,7 +87,7 @@ class Reading(Launched):
     def key(self) -> tuple:
         """What a newer row replaces: a whole series, so that one run made it all."""
         shape = self.kernel, self.dtype, self.rows, self.cols
-        return *shape, self.clock, self.pairs, self.launches
+        return *shape, self.clock, self.pairs, self.launches, self.vectors
 
 
 @dataclass(frozen=True)

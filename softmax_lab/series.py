@@ -25,13 +25,20 @@ SMALL, MIDDLE, LARGE = (256, 1024), (2048, 1024), (65536, 1024)
 """Shapes (rows, cols): the running example, one whose pairs fill L2 in small steps, one far
 beyond."""
 
+SIZES = ((128, 1024), (512, 1024), (1024, 1024), MIDDLE)
+"""Shapes of copies that L2 holds when one pair of buffers is used again and again."""
+
+VECTORS = (1, 4)
+"""Vectors a thread of these copies: with four, four loads of a thread are under way at once."""
+
 WARM_UPS = 2
 """Readings at the start of a series that no median takes: what is done once is done there."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """Readings [s] of one clock around `launches` launches, over `pairs` buffer pairs in turn."""
+    """Readings [s] of one clock around `launches` launches, over `pairs` buffer pairs in turn; a
+    thread of the copy moves `vectors` of four floats."""
 
     kernel: str
     rows: int
@@ -40,6 +47,7 @@ class Series:
     pairs: int
     launches: int
     seconds: tuple[float, ...]
+    vectors: int = 1
 
     @property
     def settled(self) -> tuple[float, ...]:
@@ -71,7 +79,8 @@ class Readings:
     provenance: Mapping[str, str] = field(default_factory=dict)
 
     def find(self, kernel: str, clock: str, **at: int) -> tuple[Series, ...]:
-        """Series of a kernel by a clock, whose `rows`, `cols`, `pairs`, `launches` are as given.
+        """Series of a kernel by a clock, whose `rows`, `cols`, `pairs`, `launches` and `vectors`
+        (1 unless said) are as given.
 
         Ordered by shape, then by pairs and launches. Raises ValueError for a clock there is not.
         """
@@ -81,7 +90,7 @@ class Readings:
             one
             for one in self.series
             if (one.kernel, one.clock) == (kernel, clock)
-            and all(getattr(one, name) == value for name, value in at.items())
+            and all(getattr(one, name) == value for name, value in {"vectors": 1, **at}.items())
         ]
         return tuple(sorted(found, key=lambda one: (one.rows, one.cols, one.pairs, one.launches)))
 
@@ -107,5 +116,6 @@ def gathered(gpu: str, rows: Iterable[Reading], runs: Mapping[str, Mapping[str, 
         first, *rest = group
         seconds = tuple(float(row.seconds) for row in (first, *rest))
         place = first.kernel, first.rows, first.cols
-        out.append(Series(*place, first.clock, first.pairs, first.launches, seconds))
+        how = first.clock, first.pairs, first.launches
+        out.append(Series(*place, *how, seconds, first.vectors))
     return Readings(gpu, tuple(out), runs.get(rows[-1].run, {}) if rows else {})

@@ -175,8 +175,8 @@ def moved(book: Ledger) -> Sentence:
     flops = book.textbook.flops
     return say(
         "`{name}` on {rows} × {cols}: {asked} bytes an element asked for, {moved} moved at L1. Its "
-        "{flops} FLOPs an element make {a} FLOP/B of what is asked for, and {b} FLOP/B of what "
-        "moves.",
+        "{flops} FLOPs an element, by the textbook, make {a} FLOP/B of what is asked for, and {b} "
+        "FLOP/B of what moves.",
         name=book.kernel.symbol,
         rows=book.rows,
         cols=book.cols,

@@ -96,7 +96,7 @@ def waiting(runs: Sequence[Measured | None]) -> Table | Sentence:
 
 _BESIDES = ("its turn, or something else", "nothing: it issues")
 _MEANWHILE = (
-    "schedulers, issuing",
+    "issue of instructions, by its own counter",
     L1_BUSIEST,
     "L1, its data: wavefronts a clock",
     "L2",

@@ -9,7 +9,7 @@ import pytest
 from softmax_lab import clock_plots, facts, floors, ledger, roofline
 from softmax_lab.counts import Counts
 from softmax_lab.records import Measured
-from softmax_lab.series import COPY, LARGE, MIDDLE, Readings, Series
+from softmax_lab.series import COPY, LARGE, SIZES, Readings, Series
 from softmax_lab.units import MISSING
 
 SHAPES = [(64, 16), (1024, 1024), (4096, 65536)]
@@ -123,14 +123,41 @@ def test_the_times_of_one_copy_are_told_apart():
         assert MISSING in str(floors.several_times(*lacking))
 
 
-def test_a_start_hides_how_fast_a_cache_is():
-    once = 8 * MIDDLE[0] * MIDDLE[1]
-    times = {1: START + once / 8e12, 32: START + once / 4e12}
-    series = [Series(COPY, *MIDDLE, "graph", n, 1, (9.0, 9.0, t)) for n, t in times.items()]
-    table = floors.without_start(Readings("nvidia-h200", tuple(series)), RUNS)
-    assert [row[-1] for row in table.rows] == ["8", "4"]
-    assert float(table.rows[0][2]) < 4.5 < 8
-    early = Series(COPY, *MIDDLE, "graph", 1, 1, (9.0, 9.0, START / 2))
-    for made in ([], series[:1], [early, series[1]]):
-        assert MISSING in str(floors.without_start(Readings("nvidia-h200", tuple(made)), RUNS))
-    assert MISSING in str(floors.without_start(None, RUNS))
+def sized(vectors: int, pairs: int, start: float, bandwidth: float) -> list[Series]:
+    """Copies of every size that are on one line."""
+    out = []
+    for shape in SIZES:
+        each = start + 8 * shape[0] * shape[1] / bandwidth
+        out.append(Series(COPY, *shape, "graph", pairs, 1, (9.0, 9.0, each), vectors))
+    return out
+
+
+PLACES = (*sized(1, 1, 1e-6, 4e12), *sized(1, 9, 2e-6, 4e12), *sized(4, 1, 1e-6, 8e12))
+
+
+def test_a_cache_shortens_the_start_or_raises_the_rate():
+    far = sized(4, 9, 2e-6, 4e12)
+    readings = Readings("nvidia-h200", (*PLACES, *far))
+    table = floors.two_places(readings)
+    assert [row[:2] for row in table.rows] == [
+        ("L2", "1"),
+        ("DRAM", "1"),
+        ("L2", "4"),
+        ("DRAM", "4"),
+    ]
+    assert [row[-2:] for row in table.rows] == [("1", "4"), ("2", "4"), ("1", "8"), ("2", "4")]
+    said = str(floors.what_a_cache_saves(readings))
+    assert (
+        "starts 1\u202fµs sooner" in said and "at 1× its rate. With 4 it moves them at 2×" in said
+    )
+    bent = replace(far[1], seconds=(9.0, 9.0, 1.25 * far[1].each))
+    said = str(
+        floors.what_a_cache_saves(Readings("nvidia-h200", (*PLACES, far[0], bent, *far[2:])))
+    )
+    assert "within 20% of what was timed" in said
+
+
+def test_places_that_nobody_timed_say_so():
+    for readings in (None, Readings("nvidia-h200", PLACES), Readings("nvidia-h200", ())):
+        for view in (floors.two_places, floors.what_a_cache_saves):
+            assert MISSING in str(view(readings))

@@ -7,7 +7,7 @@ import math
 import pytest
 from fake_gpu import CALL, COMPILE, GRAPH, IDLE, RATE, pretend
 
-from softmax_lab import gpu, launches, ledger, records, series
+from softmax_lab import gpu, launches, ledger, records, series, stopwatch
 from softmax_lab.__main__ import main
 from softmax_lab.launches import COPY, EMPTY, Plan
 
@@ -82,11 +82,34 @@ def test_pairs_rotate_and_every_copy_is_checked(monkeypatch):
 def test_the_plan_holds_what_the_chapter_asks_for():
     first = launches.PLANS[0]
     assert (first.kernel, first.clock) == (COPY, "wait")  # or its compilation were in no series
-    keys = [(p.kernel, p.shape, p.clock, p.pairs, p.launches) for p in launches.PLANS]
+    keys = [(p.kernel, p.shape, p.clock, p.pairs, p.launches, p.vectors) for p in launches.PLANS]
     assert len(set(keys)) == len(keys)  # a second series of that key would replace the first
     assert {plan.clock for plan in launches.PLANS} == set(series.CLOCKS)
     rotated = [8 * math.prod(launches.MIDDLE) * pairs for pairs in launches.PAIRS]
     assert min(rotated) < 50 << 20 < 200 << 20 < max(rotated)  # from within L2 to far beyond
+    for shape in series.SIZES:
+        for vectors in series.VECTORS:
+            pairs = [
+                plan.pairs
+                for plan in launches.PLANS
+                if (plan.shape, plan.vectors, plan.launches >= plan.pairs, plan.clock)
+                == (shape, vectors, True, "graph")
+            ]
+            assert min(pairs) == 1 and 8 * math.prod(shape) * max(pairs) == max(rotated)
+
+
+def test_a_thread_of_the_copy_moves_as_many_vectors_as_the_row_says(monkeypatch):
+    pretend(monkeypatch)
+    seen = []
+    real = stopwatch.copier
+    monkeypatch.setattr(stopwatch, "copier", lambda turns: seen.append(turns) or real(turns))
+    plans = [Plan(COPY, (32, 128), "graph", launches=2, vectors=n, repeats=1) for n in (1, 4)]
+    session = launches.run(plans=plans)
+    assert seen == [1, 4]
+    assert [row.vectors for row in session.rows] == [1, 4]
+    found = series.gathered("toy", session.rows, {})
+    assert found.one(COPY, "graph").vectors == 1  # unless more are asked for
+    assert found.one(COPY, "graph", vectors=4).vectors == 4
 
 
 def test_without_a_gpu_it_says_why(monkeypatch):

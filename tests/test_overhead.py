@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 
 import pytest
 
@@ -62,6 +63,10 @@ def test_one_launch_by_four_clocks():
     assert events == ("5", MISSING, "130")
     assert graph == ("1", "2", MISSING)  # of one launch, in the longest graph
     assert "64, 64" in table.note
+    assert "Data of 256\xa0×\xa01\u202f024 in L2." in table.note
+    large = series(COPY, LARGE, "graph", [9, 9, 130e-6])
+    more = overhead.clocks(replace(readings(), series=(*readings().series, large)))
+    assert "in L2 and of 65\u202f536\xa0×\xa01\u202f024 in DRAM." in more.note
     assert "2026-12-01" in table.note
 
 
@@ -87,6 +92,7 @@ def test_the_first_launch_moves_the_mean_and_not_the_median():
 def test_graphs_by_length():
     table = overhead.lengths(readings())
     assert table.rows == (("1", "1", "2"), ("64", "1", "2"))
+    assert table.note.startswith("Data of 256\xa0×\xa01\u202f024 in L2. ")
     said = str(overhead.nothing(readings()))
     assert "1\u202fµs as one of 64" in said
     assert "say 5× as much" in said

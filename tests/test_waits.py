@@ -124,7 +124,7 @@ def test_what_a_warp_waits_for_by_hand(warp):
         "and meanwhile these are busy",
     ]
     starts = [table.rows[at][0] for at, _ in table.groups]
-    assert starts == ["an answer of L1, L2 or DRAM", "schedulers, issuing"]
+    assert starts == ["an answer of L1, L2 or DRAM", "issue of instructions, by its own counter"]
     assert "counters of" not in table.note and "Nov" not in table.note
 
 
