@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from softmax_lab.ledger import Ledger
-from softmax_lab.prose import Sentence, Table, say
+from softmax_lab.prose import Sentence, Table, names, say
 from softmax_lab.records import Measured
 from softmax_lab.runs import provenance, shape
 from softmax_lab.units import MISSING, number, times
@@ -53,9 +53,9 @@ def steps(recorded: Mapping[str, Sequence[Measured | None]]) -> Table | Sentence
         rows.append((shape(runs[0].rows, runs[0].cols), ends[0], *each, ends[1]))
     if not rows:
         return say("Gain of each step: not measured yet.")
-    _, *names = recorded
+    _, *called = recorded
     first, *_, last = (f"`{run.kernel}` [µs]" for run in shown[-len(recorded) :])
-    heads = ("shape", first, *names, last)
+    heads = ("shape", first, *called, last)
     note = f"Medians, and gains of each step; {shown[0].dtype}; {provenance(*shown)}"
     return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
 
@@ -121,14 +121,10 @@ def gain(before: Ledger, after: Ledger, promised: float, of: str) -> Sentence:
 def gains(recorded: Mapping[str, Sequence[Measured | None]], least_rows: int) -> Sentence:
     """Between which values the gain of the second of two kernels lies, over the recorded shapes of
     so many rows or more."""
-    known = [
-        (a.seconds / b.seconds, shape(a.rows, a.cols))
-        for a, b in zip(*recorded.values(), strict=True)
-        if a and b and a.seconds and b.seconds and a.rows >= least_rows
-    ]
+    known = _gained(recorded, least_rows)
     if not known:
         return say("The gain on other shapes: not measured yet.")
-    (least, short), *_, (most, long) = sorted(known) if len(known) > 1 else known * 2
+    (least, short), *_, (most, long) = known if len(known) > 1 else known * 2
     return say(
         "Over the {n} recorded shapes of {rows} rows or more the gain lies between {least:×} ({a}) "
         "and {most:×} ({b}).",
@@ -138,6 +134,32 @@ def gains(recorded: Mapping[str, Sequence[Measured | None]], least_rows: int) ->
         most=most,
         a=short,
         b=long,
+    )
+
+
+def ends(recorded: Mapping[str, Sequence[Measured | None]], top: int = 2) -> Sentence:
+    """The `top` recorded shapes on which the second of two kernels gains most, and the one on which
+    it gains least."""
+    known = _gained(recorded)
+    if len(known) <= top:
+        return say("On which shapes it gains most: not measured yet.")
+    least, *_ = told = [f"{where} ({times(ratio)})" for ratio, where in known]
+    return say(
+        "Of {n} recorded shapes it gains most on {most}, and least on {least}.",
+        n=len(known),
+        most=names(told[: -top - 1 : -1]),
+        least=least,
+    )
+
+
+def _gained(
+    recorded: Mapping[str, Sequence[Measured | None]], least_rows: int = 1
+) -> list[tuple[float, str]]:
+    """(gain of the second of two kernels, shape) where both were recorded, by growing gain."""
+    return sorted(
+        (a.seconds / b.seconds, shape(a.rows, a.cols))
+        for a, b in zip(*recorded.values(), strict=True)
+        if a and b and a.seconds and b.seconds and a.rows >= least_rows
     )
 
 

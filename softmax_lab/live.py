@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -78,7 +80,7 @@ def bench(
     rows, cols = (1 if rows is None else rows), (8 if cols is None else cols)
     options = {"kernel": found.name, "rows": str(rows), "cols": str(cols)}
     if row is None:
-        arrays = found.family.inputs("normal", rows, cols)
+        arrays = _drawn(found.family, rows, cols)
     else:
         x = np.tile(np.asarray(row, dtype=np.float32), (rows, 1))
         if x.ndim != 2 or not x.size:
@@ -93,8 +95,34 @@ def bench(
     return Bench(found.name, options, _still(found, arrays))
 
 
+def _drawn(family: registry.Family, rows: int, cols: int) -> list[np.ndarray]:
+    """The numbers that a bench in the page draws for "normal" (`live_inputs.js`): one sequence
+    fills a family's inputs one after the other."""
+    shapes = [family.extents(rows, cols)[name] for name in family.inputs_named]
+    sizes = [math.prod(shape) for shape in shapes]
+    values = np.array(list(islice(_normals(), sum(sizes))), dtype=np.float32)
+    parts = np.split(values, np.cumsum(sizes)[:-1])
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def _normals(seed: int = 1) -> Iterator[float]:
+    """Standard normal numbers by mulberry32 and Box-Muller, as `normals` in `live_inputs.js`."""
+    state, word = seed, 2**32 - 1
+
+    def uniform() -> float:
+        nonlocal state
+        t = state = state + 0x6D2B79F5 & word
+        t = (t ^ t >> 15) * (t | 1) & word
+        t ^= t + (t ^ t >> 7) * (t | 61) & word
+        return (t ^ t >> 14) / 2**32
+
+    while True:
+        radius = math.sqrt(-2 * math.log(1 - uniform()))
+        yield radius * math.cos(2 * math.pi * uniform())
+
+
 def _still(kernel: registry.Kernel, arrays: Sequence[np.ndarray]) -> str:
-    """The same run, made now by the native emulator."""
+    """What the bench in the page runs first, without the cut, run now by the native emulator."""
     run, (rows, cols) = emulator.run(kernel, *arrays), arrays[0].shape
     first = run.y[0] if run.y.ndim == 2 else run.y
     counted = [(WORDS[field], getattr(run.counts, field)) for field in SHOWN]

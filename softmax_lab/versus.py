@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from softmax_lab import coalescing, cost, online
-from softmax_lab.counts import Counts
+from softmax_lab.counts import FIELDS, Counts
 from softmax_lab.facts import GPUS, ITEMSIZE, WARP
 from softmax_lab.findings import WORDS
 from softmax_lab.ledger import Ledger
@@ -44,6 +44,24 @@ def counts(books: Sequence[Ledger], fields: Sequence[str]) -> Table:
     ]
     heads = (shape(books[0].rows, books[0].cols), *(f"`{book.kernel.symbol}`" for book in books))
     return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note="Counted on one matrix.")
+
+
+def by_data(book: Ledger, counted: Mapping[str, Counts]) -> Table:
+    """What a kernel's counts owe to the data: those that differ between matrices of the ledger's
+    shape, a matrix a row by what it is called; the note lists the counts that are the same."""
+    values = {f: [getattr(each, f) for each in counted.values()] for f in ("flops", *FIELDS)}
+    known = [f for f, each in values.items() if any(each)]
+    moved = [f for f in known if len(set(values[f])) > 1]
+    cells = [(name, *(number(getattr(each, f)) for f in moved)) for name, each in counted.items()]
+    note = say(
+        "`{kernel}` on {rows} × {cols}, counted. The same on all of them: {same}.",
+        kernel=book.kernel.symbol,
+        rows=book.rows,
+        cols=book.cols,
+        same=names([WORDS[f].removesuffix(" [B]") for f in known if f not in moved]),
+    )
+    heads = ("scores of a row", *(WORDS[f] for f in moved))
+    return Table(heads, tuple(cells), frozenset(range(1, len(heads))), note=note.words)
 
 
 def exact(differences: Mapping[str, Counts]) -> Sentence:

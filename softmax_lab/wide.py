@@ -24,9 +24,10 @@ ACTIVE, DURATION = "sm__cycles_active.avg", "gpu__time_duration.sum"
 
 def crowd(runs: Sequence[Measured | None], *, theirs: bool = False) -> Table | Sentence:
     """Blocks, multiprocessors that have one, and useful rates, of all and of each of them: a
-    recorded run a row, below the published table's if asked for."""
-    rows = []
+    recorded run a row, below the published table's and in its order if asked for."""
+    rows, headings = [], []
     if theirs:
+        headings.append((0, f"{source()}, as published"))
         rows += [
             _crowded(each.rows, each.cols, each.seconds, published.gpu())
             for each in published.table()
@@ -34,16 +35,16 @@ def crowd(runs: Sequence[Measured | None], *, theirs: bool = False) -> Table | S
     known = [run for run in runs if run is not None and run.seconds and run.gpu in GPUS]
     if not rows and not known:
         return say(f"Rates of few and of many rows: {MISSING}.")
-    headings = ()
     if theirs and known:
-        headings = ((len(rows), f"{GPUS[known[0].gpu].name.removeprefix('NVIDIA ')}, cold"),)
+        places = {shape: place for place, shape in enumerate(published.shapes())}
+        known.sort(key=lambda run: places.get((run.rows, run.cols), len(places)))
+        headings.append((len(rows), f"{GPUS[known[0].gpu].name.removeprefix('NVIDIA ')}, cold"))
     rows += [_crowded(run.rows, run.cols, run.seconds, GPUS[run.gpu], run) for run in known]
     heads = ("shape", "blocks", "multiprocessors with one", "of all")
     heads += ("useful [GB/s]", "for each with one [GB/s]")
-    said = [f"First five: {source()}, as published."] if theirs else []
-    said.append(str(provenance(*known)) if known else f"On another GPU: {MISSING}.")
+    note = str(provenance(*known)) if known else f"On another GPU: {MISSING}."
     numeric = frozenset(range(1, len(heads)))
-    return Table(heads, tuple(rows), numeric, note=" ".join(said), groups=headings)
+    return Table(heads, tuple(rows), numeric, note=note, groups=tuple(headings))
 
 
 def places(books: Sequence[Ledger]) -> Table | Sentence:

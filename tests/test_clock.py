@@ -78,6 +78,20 @@ def test_a_gain_is_said_with_its_range(books):
     )
 
 
+def test_where_a_gain_is_largest_and_smallest(books):
+    b = timed(books["online"], 1e-6).measured
+    after = [replace(b, rows=rows) for rows in (1, 2, 3, 4)]
+    before = [replace(a, seconds=t * 1e-6) for a, t in zip(after, (2, 4, 1, 3), strict=True)]
+    said = str(clock.ends({"a": [*before, None], "b": [*after, b]})).replace("\u00a0", " ")
+    assert said == (
+        "Of 4 recorded shapes it gains most on 2 × 128 (4×) and 4 × 128 (3×), "
+        "and least on 3 × 128 (1×)."
+    )
+    one = str(clock.ends({"a": before, "b": after}, top=1)).replace("\u00a0", " ")
+    assert "most on 2 × 128 (4×), and" in one
+    assert MISSING in str(clock.ends({"a": before[:2], "b": after[:2]}))
+
+
 def test_how_far_kernels_are_apart(books):
     a, b = (timed(books["naive"], t).measured for t in (3e-6, 2e-6))
     assert "1 shapes" in str(clock.spread({"a": [a, None], "b": [b, b]}))

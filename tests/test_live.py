@@ -797,6 +797,23 @@ def test_a_bench_that_cannot_be_says_why(wrong, message):
         live.bench(**{"kernel": "naive"} | wrong)
 
 
+@needs_node
+@pytest.mark.parametrize("kernel", ["warp", "log_softmax/online_warp", "gemv/row_per_thread"])
+def test_the_still_picture_is_of_the_numbers_that_the_page_draws(kernel):
+    family, (rows, cols) = registry.get(kernel).family, (37, 41)
+    (named,) = under_node({"what": "named", "family": family.name, "rows": rows, "cols": cols})
+    drawn = [decoded(text) for text in named["normal"]]
+    mine = live._drawn(family, rows, cols)
+    for there, here in zip(drawn, mine, strict=True):
+        # A logarithm or cosine that is rounded another way is a last bit at most.
+        np.testing.assert_allclose(here.ravel(), there, rtol=2e-7)
+    shapes = [family.extents(rows, cols)[name] for name in family.inputs_named]
+    assert [each.shape for each in mine] == shapes
+    y = emulator.run(kernel, *mine).y.ravel()[:8]
+    html = live.bench(kernel, rows=rows, cols=cols)._repr_html_()
+    assert ", ".join(f"{value:.4g}" for value in y) in html
+
+
 NOT_OURS = {"vendor", "logo.svg", "favicon.svg"}
 
 

@@ -210,9 +210,17 @@ def test_a_crowd_counts_blocks_and_shares_the_rate():
         "132",
         "100%",
     )
-    assert table.groups[0][0] == 5
+    names = ["RTX 3070, as published", "H200, cold"]
+    assert table.groups == tuple(zip((0, 5), names, strict=True))
     assert MISSING in str(wide.crowd([None]))
     assert MISSING in str(wide.crowd([], theirs=True))
+    assert wide.crowd([run(32, 65536, 1e-3)]).groups == ()
+
+
+def test_a_crowd_stands_in_the_published_order():
+    mixed = [run(*shape, 1e-3) for shape in ((132, 65536), *sorted(published.shapes()))]
+    shapes = [row[0] for row in wide.crowd(mixed, theirs=True).rows]
+    assert shapes[5:10] == shapes[:5] and len(shapes) == 11
 
 
 def test_clocks_with_work_are_read_from_the_counters():

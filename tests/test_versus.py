@@ -42,6 +42,28 @@ def test_exact_tells_zero_from_not_zero(books):
     assert "differ: warp in additions and exponentials" in str(versus.exact({"warp": off}))
 
 
+def test_what_the_scores_of_a_row_change():
+    given = {"random": "normal", "in order": "rising", "all alike": "constant"}
+
+    def table_of(name, cols):
+        counted = {k: ledger.count(name, reference.inputs(v, 4, cols)) for k, v in given.items()}
+        return versus.by_data(ledger.ledger(name, 4, cols, counted=False), counted)
+
+    table = table_of("block_online", 512)  # 256 threads, two columns each
+    diverged = table.heads.index("branches that diverged")
+    multiplied = table.heads.index("multiplications")
+    random, rising, constant = table.rows
+    assert (rising[diverged], constant[diverged]) == ("20", "20")  # the tree's last five rounds
+    assert int(random[diverged]) > 20
+    tree = 255  # merges of a row; a rise of each thread at its first column, and at its second
+    assert int(constant[multiplied].replace("\u202f", "")) == 4 * (256 + tree)
+    assert int(rising[multiplied].replace("\u202f", "")) == 4 * (512 + tree)
+    for same in ("exponentials", "bytes loaded", "barriers"):
+        assert same in table.note and same not in table.heads
+    (_, *moved) = table_of("online_branchfree", 64).heads
+    assert moved == []  # neither a branch nor an order comparison
+
+
 def test_rises_expected_and_seen():
     table = versus.rises((1, 128), ROWS, lambda m, n: reference.inputs("normal", m, n))
     assert table.rows[0] == ("1", "1", "1", "100%", "0%")
