@@ -245,8 +245,8 @@ def write(
 
 
 def run_id() -> str:
-    """A new name for a run: UTC time and four random digits, so that two runs never share one."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+    """A new name for a run: UTC time and random digits, so that two runs never share one."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
 def _files() -> list[Path]:

@@ -165,7 +165,7 @@ MATRICES = {name: verb for name, verb in VERBS.items() if name in ("derive", "co
 def test_a_mask_is_refused_and_not_dropped(verb):
     x = np.ma.masked_less(reference.inputs("normal", 3, 4), 0)
     for masked in (x, np.ma.masked_array(x.data)):  # one that masks nothing would hide the habit
-        with pytest.raises(TypeError, match=r"x must be a plain array, got a masked .*; filled"):
+        with pytest.raises(TypeError, match=r"x must be a plain array, got a masked .*its filled"):
             verb(masked)
     verb(x.filled(-np.inf))
 
