@@ -9,7 +9,7 @@ import numpy as np
 
 from softmax_lab import facts, gpu, provenance, records, registry, stopwatch
 from softmax_lab.fingerprint import fingerprint
-from softmax_lab.recordfile import Timing
+from softmax_lab.recordrows import Timing
 from softmax_lab.records import Measured, Session
 from softmax_lab.registry import COPY, Kernel
 from softmax_lab.units import places
@@ -94,7 +94,7 @@ def run(
     name, clocks, out = records.run_id(), [], []
     for mine, grid in plan(chosen, SHAPES_OF, shapes):
         for rows, cols in grid:
-            new = _at_shape(mine, rows, cols, dtype, name, repeats, warm)
+            new = at_shape(mine, rows, cols, dtype, name, repeats, warm)
             clocks += provenance.clocks_now(device.id)  # they stay up for a while after a replay
             out += new
             say(table(new, head=len(out) == len(new)))
@@ -183,8 +183,19 @@ def _once(kernel: str | Kernel, row: Timing) -> int:
     return registry.get(kernel).family.once(row.rows, row.cols, row.dtype)
 
 
-def _at_shape(kernels, rows, cols, dtype, run_name, repeats, warm) -> list[Timing]:
-    """Judge and time kernels of one family at one shape; buffers live only as long as this call."""
+def at_shape(
+    kernels: Sequence[Kernel],
+    rows: int,
+    cols: int,
+    dtype: str,
+    run_name: str,
+    repeats: int = REPEATS,
+    warm: bool = False,
+    *,
+    data: str = "normal",
+) -> list[Timing]:
+    """Judge and time kernels of one family at one shape, on inputs of the kind `data`; buffers live
+    only as long as this call. Raises as `run` does."""
     import cupy
 
     here = cupy.cuda.Device().id
@@ -195,13 +206,13 @@ def _at_shape(kernels, rows, cols, dtype, run_name, repeats, warm) -> list[Timin
     touched, copied = family.once(rows, cols, dtype), COPY.family.once(rows, cols, dtype)
     own_copy = family.result(rows, cols) != (rows, cols)  # else y serves for the copy as well
     count, level = pairs_for(touched, l2, free, touched + own_copy * copied // 2)
-    pairs = stopwatch.buffers(family, rows, cols, dtype, count)
+    pairs = stopwatch.buffers(family, rows, cols, dtype, count, data)
     copy_pairs = stopwatch.copy_buffers(pairs)
     copies = {f"copy {turns}": stopwatch.copier(turns) for turns in COPY_TURNS}
     for copy in copies.values():
         stopwatch.check_copy(copy, *copy_pairs[0])
     for kernel in kernels:
-        stopwatch.judge(kernel, *pairs[0])
+        stopwatch.judge(kernel, *pairs[0], data=data)
     cupy.cuda.get_current_stream().synchronize()
 
     stream = cupy.cuda.Stream(non_blocking=True)
@@ -217,7 +228,7 @@ def _at_shape(kernels, rows, cols, dtype, run_name, repeats, warm) -> list[Timin
         cupy.cuda.get_current_stream().synchronize()
         graphs[kernel.name].launch(stream)
         stream.synchronize()
-        stopwatch.compare(kernel, *pairs[-1])
+        stopwatch.compare(kernel, *pairs[-1], data=data)
     out = _timings(times, kernels, (run_name, dtype, rows, cols), ("graph", level, count))
     if warm:
         single = {name: stopwatch.single(each, buffers[name][0]) for name, each in launches.items()}

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from softmax_lab import facts, gpu, provenance, records, registry, stopwatch
 from softmax_lab.fingerprint import fingerprint
-from softmax_lab.recordfile import Reading
+from softmax_lab.recordrows import Reading
 from softmax_lab.records import Session
 from softmax_lab.series import CLOCKS, COPY, EMPTY, LARGE, MIDDLE, SIZES, SMALL, VECTORS
 

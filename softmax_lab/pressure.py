@@ -12,7 +12,7 @@ from pathlib import Path
 
 from softmax_lab import facts, gpu, provenance, records, registry, stopwatch
 from softmax_lab.fingerprint import fingerprint
-from softmax_lab.recordfile import Pressed
+from softmax_lab.recordrows import Pressed
 from softmax_lab.records import Session
 from softmax_lab.registry import Kernel
 from softmax_lab.trial import Job, Trial

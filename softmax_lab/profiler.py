@@ -14,7 +14,7 @@ from pathlib import Path
 from softmax_lab import bench, facts, gpu, provenance, records, registry
 from softmax_lab.counters import METRICS, OPCODES, OPTIONAL
 from softmax_lab.fingerprint import fingerprint
-from softmax_lab.recordfile import Counter
+from softmax_lab.recordrows import Counter
 from softmax_lab.records import Session
 from softmax_lab.registry import Kernel
 

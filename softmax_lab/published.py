@@ -9,11 +9,24 @@ from functools import cache
 from pathlib import Path
 
 from softmax_lab import facts, records
-from softmax_lab.recordfile import Rerun
+from softmax_lab.recordrows import Rerun
 
 KIND = "rerun"
 KERNEL = "block_online"
 """The kernel of ours that does what the published one is said to do."""
+
+DATA = {
+    "normal": "random",
+    "rising": "rising",
+    "falling": "falling",
+    "constant": "constant",
+    "negative": "down to 31 below the largest",
+    "outliers": "with outliers",
+    "deep": "down to 95 below the largest",
+    "masked": "every third masked",
+}
+"""Kinds of scores (`reference.INPUTS`) that the kernel is timed on again, the usual one first, and
+what tables call them: the source says nothing of its own."""
 
 SOURCE = Path(__file__).resolve().parent / "data" / "published" / "fsk-rtx-3070.csv"
 
@@ -54,9 +67,10 @@ class Again:
         """Its rows at the published shapes, in the published order; others may be recorded too."""
         return tuple(each for shape in shapes() if (each := self.at(*shape)))
 
-    def at(self, rows: int, cols: int) -> Rerun | None:
-        """The row of a shape, or None."""
-        return next((each for each in self.rows if (each.rows, each.cols) == (rows, cols)), None)
+    def at(self, rows: int, cols: int, data: str = "normal") -> Rerun | None:
+        """The row of a shape and a kind of scores, or None."""
+        wanted = rows, cols, data
+        return next((r for r in self.rows if (r.rows, r.cols, r.data) == wanted), None)
 
 
 @cache

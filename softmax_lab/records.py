@@ -15,24 +15,9 @@ from types import MappingProxyType
 from softmax_lab import counters, registry
 from softmax_lab.counts import Counts
 from softmax_lab.fingerprint import fingerprint
-from softmax_lab.recordfile import (
-    KINDS,
-    Counter,
-    Reading,
-    Rerun,
-    Sanitized,
-    Soaked,
-    Table,
-    Timing,
-    checked,
-    locked,
-    merged,
-    read,
-    rewrite,
-)
+from softmax_lab.recordfile import Table, checked, locked, merged, read, rewrite
+from softmax_lab.recordrows import KINDS, Counter, Launched, Timing
 from softmax_lab.registry import COPY, Kernel
-
-Row = Timing | Counter | Reading | Rerun | Sanitized | Soaked
 
 UNKNOWN = Counts()
 """Nothing is known of a launch."""
@@ -70,7 +55,7 @@ class Session:
     """What a run measured on one GPU (a slug), ready to be written."""
 
     gpu: str
-    rows: tuple[Row, ...]
+    rows: tuple[Launched, ...]
     provenance: dict[str, dict[str, str]]
 
     def runs(self) -> tuple[Measured, ...]:
@@ -183,7 +168,7 @@ def timed(kernels: Iterable[str | Kernel], dtype: str = "float32") -> tuple[Meas
     return ()
 
 
-def stale() -> list[tuple[Path, Row]]:
+def stale() -> list[tuple[Path, Launched]]:
     """Rows whose source has changed or is gone, with their file, the reader's own first."""
     now = functools.cache(fingerprint)
     return [(path, row) for path in _files() for row in read(path).rows if not _fresh(row, now)]
@@ -212,7 +197,7 @@ def drop(name: str) -> int:
 
 def write(
     gpu: str,
-    rows: Iterable[Row],
+    rows: Iterable[Launched],
     provenance: Mapping[str, Mapping[str, str]],
     publish: bool = False,
 ) -> Path:
@@ -257,7 +242,7 @@ def _files() -> list[Path]:
     ]
 
 
-def _fresh(row: Row, now: Callable[..., str]) -> bool:
+def _fresh(row: Launched, now: Callable[..., str]) -> bool:
     """Whether a row's source is today's; `now` is `fingerprint`, cached for this one call."""
     try:
         same = row.fingerprint == now(row.kernel, row.dtype)

@@ -2,43 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from softmax_lab import bench, facts, gpu, provenance, records, registry, stopwatch
+from softmax_lab import bench, facts, gpu, provenance, records, reference, registry, stopwatch
 from softmax_lab.fingerprint import fingerprint
-from softmax_lab.published import KERNEL, LAUNCHES, WARM_UPS, shapes
-from softmax_lab.recordfile import Rerun, Timing
+from softmax_lab.published import DATA, KERNEL, LAUNCHES, WARM_UPS, shapes
+from softmax_lab.recordrows import Rerun, Timing
 from softmax_lab.records import Session
 
 PROTOCOL = (
     f"published: one buffer pair, {WARM_UPS} warm-up launches, then the mean of {LAUNCHES} between "
     f"two events, allocation and copies untimed; calls: each launched from Python; graph: all "
     f"{LAUNCHES} in one CUDA graph, replayed once before; largest absolute difference from float64 "
-    f"over the whole matrix; data standard normal. cold: {bench.PROTOCOL}"
+    f"over the whole matrix; data standard normal unless the row says another. cold: "
+    f"{bench.PROTOCOL}"
 )
 
 
 def run(
     at: Sequence[tuple[int, int]] | None = None,
     kernel: str = KERNEL,
+    data: Iterable[str] = DATA,
     *,
     say: Callable[[str], None] = lambda line: None,
 ) -> Session:
-    """Time `kernel` at shapes (rows, cols), the published ones unless given, on this device.
+    """Time `kernel` at shapes (rows, cols), the published ones unless given, on inputs of each kind
+    of `data`, on this device.
 
-    Raises ValueError for shapes that the kernel does not take, GPU or not; RuntimeError without a
-    GPU or when the kernel's answer is wrong.
+    Raises ValueError for shapes that the kernel does not take and for kinds there are not, GPU or
+    not; RuntimeError without a GPU or when the kernel's answer is wrong.
     """
     at = list(shapes() if at is None else at)
+    data = list(data)
+    if unknown := [kind for kind in data if kind not in reference.INPUTS]:
+        raise ValueError(f"no input {unknown[0]!r}; there are {', '.join(reference.INPUTS)}")
     device, (chosen,), dtype = gpu.ready([kernel], "float32", at)
-    cold = bench.run([chosen], at, dtype)
     name, clocks, rows = records.run_id(), [], []
-    for shape, ours in zip(at, cold.rows, strict=True):
-        rows.append(_at_shape(chosen, shape, dtype, name, ours))
-        clocks += provenance.clocks_now(device.id)
-        say(line(rows[-1]))
+    for shape in at:
+        for kind in data:
+            (cold,) = bench.at_shape([chosen], *shape, dtype, name, data=kind)
+            rows.append(_at_shape(chosen, kind, dtype, name, cold))
+            clocks += provenance.clocks_now(device.id)
+            say(line(rows[-1]))
     about = provenance.collect(device.id, PROTOCOL, clocks)
     return Session(facts.slug(about["GPU"]), tuple(rows), {name: about})
 
@@ -47,17 +54,19 @@ def line(row: Rerun) -> str:
     """A row as a line of text: times of one launch [µs] and the largest error."""
     calls, graph, cold = (1e6 * s for s in (row.calls_s, row.graph_s, row.cold_s))
     return (
-        f"{row.rows}x{row.cols}: {calls:.2f} µs by calls, {graph:.2f} µs in a graph, {cold:.2f} µs "
-        f"cold, error {row.max_error:.3g}"
+        f"{row.rows}x{row.cols} {row.data}: {calls:.2f} µs by calls, {graph:.2f} µs in a graph, "
+        f"{cold:.2f} µs cold, error {row.max_error:.3g}"
     )
 
 
-def _at_shape(kernel: registry.Kernel, shape, dtype: str, name: str, ours: Timing) -> Rerun:
+def _at_shape(kernel: registry.Kernel, data: str, dtype: str, name: str, ours: Timing) -> Rerun:
     import cupy
 
+    shape = ours.rows, ours.cols
+
     cupy.get_default_memory_pool().free_all_blocks()
-    (pair,) = stopwatch.buffers(kernel.family, *shape, dtype, 1)
-    stopwatch.judge(kernel, *pair)
+    (pair,) = stopwatch.buffers(kernel.family, *shape, dtype, 1, data)
+    stopwatch.judge(kernel, *pair, data=data)
     x, y = (each.get() for each in pair)
     error = float(np.abs(y - kernel.family.oracle(x)).max())
     stream, launch = cupy.cuda.Stream(non_blocking=True), stopwatch.launcher(kernel)
@@ -79,6 +88,7 @@ def _at_shape(kernel: registry.Kernel, shape, dtype: str, name: str, ours: Timin
         dtype=dtype,
         rows=shape[0],
         cols=shape[1],
+        data=data,
         warm_ups=WARM_UPS,
         launches=LAUNCHES,
         calls_s=by_calls / LAUNCHES,

@@ -13,7 +13,7 @@ import numpy as np
 
 from softmax_lab import facts, gpu, nvrtc, planted, provenance, records, registry, stopwatch
 from softmax_lab.fingerprint import fingerprint
-from softmax_lab.recordfile import Sanitized
+from softmax_lab.recordrows import Sanitized
 from softmax_lab.records import Session
 from softmax_lab.registry import COPY, EXHIBITS, KERNELS, Kernel
 

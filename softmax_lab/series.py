@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from softmax_lab import records, registry
-from softmax_lab.recordfile import Reading
+from softmax_lab.recordrows import Reading
 
 KIND = "clock"
 

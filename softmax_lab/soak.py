@@ -13,7 +13,7 @@ import numpy as np
 
 from softmax_lab import facts, gpu, provenance, records, registry
 from softmax_lab.fingerprint import fingerprint
-from softmax_lab.recordfile import Soaked
+from softmax_lab.recordrows import Soaked
 from softmax_lab.records import Session
 from softmax_lab.registry import Kernel
 

@@ -15,8 +15,10 @@ _CHUNK = 1 << 22
 """Elements that go between host and device at a time."""
 
 
-def buffers(family: Family, rows: int, cols: int, dtype: str, pairs: int) -> list[tuple]:
-    """Tuples (inputs…, y) on the device, all with the same standard normal inputs, every y
+def buffers(
+    family: Family, rows: int, cols: int, dtype: str, pairs: int, data: str = "normal"
+) -> list[tuple]:
+    """Tuples (inputs…, y) on the device, all with the same inputs of the kind `data`, every y
     poisoned.
 
     Copied from the host or moved as bytes: no kernel of CuPy's has to be compiled.
@@ -27,7 +29,7 @@ def buffers(family: Family, rows: int, cols: int, dtype: str, pairs: int) -> lis
     out = [tuple(cupy.empty(shape, dtype) for shape in shapes) for _ in range(pairs)]
     first, *others = out[0][:-1]
     step = max(1, min(rows, _CHUNK // cols))
-    block, *vectors = family.inputs("normal", step, cols)
+    block, *vectors = family.inputs(data, step, cols)
     for start in range(0, rows, step):  # scaled anew each time, so no two pieces are alike
         piece = block[: rows - start] * np.float32(1 + start / rows)
         first[start : start + step].set(piece.astype(dtype, copy=False))
@@ -54,7 +56,7 @@ def poison(y) -> None:
     y.data.memset_async(0xFF, y.nbytes)  # all bits set is a NaN in every float format
 
 
-def judge(kernel: Kernel, x, *rest) -> None:
+def judge(kernel: Kernel, x, *rest, data: str = "normal") -> None:
     """Launch once on inputs (x, …) and a poisoned output, the last of `rest`; every element must be
     written, and the oracle agree."""
     *vectors, y = rest
@@ -64,15 +66,17 @@ def judge(kernel: Kernel, x, *rest) -> None:
     for start in range(0, len(y), step):
         if np.isnan(y[start : start + step].get()).any():
             raise RuntimeError(f"{kernel.name} left elements of a {_shape(x)} matrix unwritten")
-    compare(kernel, x, *rest)
+    compare(kernel, x, *rest, data=data)
 
 
-def compare(kernel: Kernel, x, *rest) -> None:
+def compare(kernel: Kernel, x, *rest, data: str = "normal") -> None:
     """Hold the first, middle and last rows against the oracle. Raises RuntimeError."""
     *vectors, y = rest
     shared = [each.get() for each in vectors]
+    how = {"dtype": str(x.dtype)}
+    how["terms"] = kernel.family.roundings(data, x.shape[1], kernel.threads_per_row)
     for piece in _pieces(x):
-        verdict = kernel.family.compare(y[piece].get(), x[piece].get(), *shared, dtype=str(x.dtype))
+        verdict = kernel.family.compare(y[piece].get(), x[piece].get(), *shared, **how)
         if not verdict.ok:
             where = f"rows from {piece.start} of {_shape(x)}"
             raise RuntimeError(f"{kernel.name} is wrong, {where}: {verdict.message}")

@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 
 from softmax_lab import records, registry
 from softmax_lab.prose import Sentence, Several, Table, names, say
-from softmax_lab.recordfile import Pressed, Sanitized, Soaked
+from softmax_lab.recordrows import Pressed, Sanitized, Soaked
 from softmax_lab.runs import about
 from softmax_lab.units import MISSING, number, percent
 

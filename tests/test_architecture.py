@@ -47,6 +47,7 @@ ORDER = (
     "registry",
     "choice",
     "fingerprint",
+    "recordrows",
     "recordfile",
     "records",
     "series",
@@ -92,6 +93,7 @@ ORDER = (
     "machine",
     "meeting",
     "theirs",
+    "rare",
     "wide",
     "caches",
     "pace",
@@ -125,7 +127,7 @@ ORDER = (
 )
 VIEWS = set(
     "svg mathml prose canvas roof_chart plots frames runs findings tables widgets versus clock "
-    "access machine meeting theirs wide caches pace waits tried lane_art microscope "
+    "access machine meeting theirs rare wide caches pace waits tried lane_art microscope "
     "shuffle_frames tree_frames online_frames contract_table trace_frames hand steppers overhead "
     "floors clock_plots clock_frames overflow overflow_frames rungs climbs alive explorers "
     "merging_frames predictions labs".split()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from softmax_lab import counters, facts, fingerprint, records, registry
 from softmax_lab.__main__ import main
-from softmax_lab.recordfile import KINDS, Counter, Timing
+from softmax_lab.recordrows import KINDS, Counter, Timing
 from softmax_lab.registry import Kernel
 
 ABOUT = {"GPU": "Toy GPU", "date": "2026-12-01 10:00 UTC", "protocol": "one, two\nthree: four"}

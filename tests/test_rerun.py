@@ -56,7 +56,7 @@ def test_the_shapes_of_the_test_hold_one_thing_fixed():
 
 def test_each_clock_reads_what_it_says(folders, monkeypatch):
     fake_gpu.pretend(monkeypatch)
-    session = rerun.run(SHAPES)
+    session = rerun.run(SHAPES, data=["normal"])
     for row, (rows, cols) in zip(session.rows, SHAPES, strict=True):
         launch = IDLE + 2 * 8 * rows * cols / RATE
         assert (row.rows, row.cols, row.launches, row.warm_ups) == (rows, cols, 20, 3)
@@ -77,8 +77,8 @@ def test_the_error_is_the_largest_of_the_whole_matrix(folders, monkeypatch):
             arguments[1].values[5, 7] += np.float32(1e-3)
 
     monkeypatch.setattr(device, "run", a_little_off)
-    monkeypatch.setattr(rerun.stopwatch, "compare", lambda *each: None)
-    (row,) = rerun.run(SHAPES[:1]).rows
+    monkeypatch.setattr(rerun.stopwatch, "compare", lambda *each, **how: None)
+    (row,) = rerun.run(SHAPES[:1], data=["normal"]).rows
     assert row.max_error == pytest.approx(1e-3, rel=1e-4)
 
 
@@ -86,25 +86,43 @@ def test_the_command_records_and_replaces(folders, monkeypatch, capsys):
     fake_gpu.pretend(monkeypatch)
     assert published.recorded() is None
     assert main(["rerun", "--shapes", "64x256"]) == 0
-    assert "64x256: " in capsys.readouterr().out
+    assert "64x256 normal: " in capsys.readouterr().out
     again = published.recorded()
     assert again.gpu == "toy-gpu" and again.at(64, 256) and not again.at(1, 1)
     assert "between two events" in again.provenance["protocol"]
     assert main(["rerun", "--shapes", "64x256,8x2048"]) == 0
-    assert len(published.recorded().rows) == 2
+    assert len(published.recorded().rows) == 2 * len(published.DATA)
+    assert published.recorded().at(64, 256, "rising") and not published.recorded().at(8, 8)
     monkeypatch.setattr(records, "fingerprint", lambda *each: "changed since")
     assert published.recorded() is None
 
 
-def test_it_takes_the_published_shapes(folders, monkeypatch):
+def test_it_takes_the_published_shapes_and_every_kind_of_scores(folders, monkeypatch):
     fake_gpu.pretend(monkeypatch)
-    monkeypatch.setattr(rerun, "_at_shape", lambda *each: each)
-    monkeypatch.setattr(
-        rerun.bench, "run", lambda k, at, dtype: records.Session("toy", tuple(at), {})
-    )
+    seen = []
+    monkeypatch.setattr(rerun.bench, "at_shape", lambda k, *where, data: [(*where[:2], data)])
+    monkeypatch.setattr(rerun, "_at_shape", lambda *each: seen.append(each[4]))
     monkeypatch.setattr(rerun, "line", str)
-    taken = [row[1] for row in rerun.run().rows]
-    assert tuple(taken) == published.shapes()
+    rerun.run()
+    assert seen == [(*shape, kind) for shape in published.shapes() for kind in published.DATA]
+
+
+def test_the_scores_are_what_the_row_says(folders, monkeypatch):
+    device = fake_gpu.pretend(monkeypatch)
+    given, launch = [], device.launch
+
+    def looks(kernel, x, *, out):
+        given.append(x.values)
+        launch(kernel, x, out=out)
+
+    monkeypatch.setattr(gpu, "launch", looks)
+    for kind in ("rising", "constant"):
+        (row,) = rerun.run(SHAPES[:1], data=[kind]).rows
+        assert row.data == kind and row.max_error < 1e-6
+        steps = np.diff(given[-1], axis=1)
+        assert (steps >= 0).all() and (steps > 0).any() == (kind == "rising")
+    with pytest.raises(ValueError, match="no input 'odd'"):
+        rerun.run(SHAPES, data=["odd"])
 
 
 def test_without_a_gpu_it_says_why(monkeypatch, capsys):
@@ -122,7 +140,7 @@ def again(graph=5e-6, cold=10e-6, calls=8e-6) -> published.Again:
 
 
 def _row(shape, calls, graph, cold):
-    where = ("r", "block_online", "f", "float32", *shape, 3, 20)
+    where = ("r", "block_online", "f", "float32", *shape, "normal", 3, 20)
     return rerun.Rerun(*where, calls, graph, cold, cold, cold, "DRAM", 1e-3 / shape[1])
 
 
@@ -294,7 +312,7 @@ def test_the_source_is_named():
 
 @pytest.mark.gpu
 def test_on_a_gpu_a_graph_is_no_slower_than_calls():
-    (row,) = rerun.run([(512, 2048)]).rows
+    (row,) = rerun.run([(512, 2048)], data=["normal"]).rows
     assert 0 < row.graph_s < 1.1 * row.calls_s
     assert row.graph_s < row.cold_s
     assert row.max_error < 1e-6

@@ -8,7 +8,7 @@ import pytest
 
 from softmax_lab import recordfile, records, registry, tried
 from softmax_lab.fingerprint import fingerprint
-from softmax_lab.recordfile import Pressed, Sanitized, Soaked
+from softmax_lab.recordrows import Pressed, Sanitized, Soaked
 
 ABOUT = {
     "GPU": "Toy GPU",

@@ -1,0 +1,103 @@
+"""The rare path of a division: which scores send a warp there, and what that costs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from softmax_lab import reference
+from softmax_lab.facts import WARP
+from softmax_lab.prose import Sentence, Table, say
+from softmax_lab.published import DATA, Again
+from softmax_lab.recordrows import Rerun
+from softmax_lab.runs import about, shape
+from softmax_lab.units import MISSING, number, percent, times
+
+BELOW = 2.0**-102
+"""Numerators below this may leave a subnormal remainder, 24 binary digits further down: there the
+compiler's code calls a subroutine (`FCHK`, `CALL` in the machine code of NVRTC 13.0, sm_90)."""
+
+RANDOM = next(iter(DATA))
+
+
+def steps(x: np.ndarray) -> np.ndarray:
+    """Of the steps that warps take along each row of scores (rows, cols), 32 columns at a time, the
+    share in which some power e^(x - max) is below `BELOW` (rows,)."""
+    with np.errstate(invalid="ignore", under="ignore"):
+        wide = x.astype(np.float64)
+        low = np.exp(wide - wide.max(axis=1, keepdims=True)) < BELOW
+    short = -x.shape[1] % WARP
+    return np.pad(low, ((0, 0), (0, short))).reshape(len(x), -1, WARP).any(axis=2).mean(axis=1)
+
+
+def by_data(again: Again | None, rows: int, cols: int) -> Table | Sentence:
+    """Times of one shape on other scores, and how many steps of a warp divide something tiny, a
+    kind of scores a row."""
+    runs = _known(again, rows, cols)
+    if not runs:
+        return say(f"Times on other scores: {MISSING}.")
+    usual, cells = runs[RANDOM], []
+    for kind, run in runs.items():
+        tiny = steps(reference.inputs(kind, rows, cols))
+        cells.append(
+            (
+                DATA[kind],
+                percent(float(tiny.mean())),
+                number(int((tiny > 0.5).sum())),
+                number(1e6 * run.graph_s),
+                times(run.graph_s / usual.graph_s),
+                number(1e6 * run.cold_s),
+                times(run.cold_s / usual.cold_s),
+            )
+        )
+    heads = (
+        "scores of a row",
+        "steps with tiny powers",
+        "rows full of them",
+        "warm [µs]",
+        "over random",
+        "cold [µs]",
+        "over random",
+    )
+    note = say(
+        "`{kernel}` on {shape}. Tiny: below 2^−{digits} in one lane at least, as the scores have "
+        "it. Full: in most of their steps. Warm: one pair of matrices, {n} launches in a graph. "
+        "{about}.",
+        digits=-math.frexp(BELOW)[1] + 1,
+        kernel=usual.kernel,
+        shape=shape(rows, cols),
+        n=usual.launches,
+        about=", ".join(about(again.gpu, again.provenance)),
+    )
+    return Table(heads, tuple(cells), frozenset(range(1, len(heads))), note=note.words)
+
+
+def cost(again: Again | None, *shapes: tuple[int, int]) -> Sentence:
+    """How far times are from those of random scores, without tiny powers and with them."""
+    plain, tiny = [], []
+    for rows, cols in shapes:
+        runs = _known(again, rows, cols)
+        for kind, run in runs.items():
+            met = steps(reference.inputs(kind, rows, cols)).mean() > 0
+            ratio = run.graph_s / runs[RANDOM].graph_s
+            if kind != RANDOM:
+                (tiny if met else plain).append((ratio, f"{DATA[kind]} at {shape(rows, cols)}"))
+    if not (plain and tiny):
+        return say(f"What tiny powers cost: {MISSING}.")
+    (least, _), (most, _) = min(plain), max(plain)
+    slowest, where = max(tiny)
+    return say(
+        "Warm, scores without a tiny power take {least:×} to {most:×} the time of random ones; "
+        "with them it goes up to **{slowest:×}** ({where}).",
+        least=least,
+        most=most,
+        slowest=slowest,
+        where=where,
+    )
+
+
+def _known(again: Again | None, rows: int, cols: int) -> dict[str, Rerun]:
+    """The runs of a shape by the kind of scores; none without the random ones."""
+    found = {kind: again.at(rows, cols, kind) for kind in DATA} if again else {}
+    return {k: run for k, run in found.items() if run} if found.get(RANDOM) else {}
