@@ -61,10 +61,10 @@ def by_data(again: Again | None, rows: int, cols: int) -> Table | Sentence:
         "over random",
     )
     note = say(
-        "`{kernel}` on {shape}. Tiny: below 2^−{digits} in one lane at least, as the scores have "
-        "it. Full: in most of their steps. Warm: one pair of matrices, {n} launches in a graph. "
+        "`{kernel}` on {shape}. Tiny: below {below} in one lane at least, as the scores have it. "
+        " Full: in most of their steps. Warm: one pair of matrices, {n} launches in a graph. "
         "{about}.",
-        digits=-math.frexp(BELOW)[1] + 1,
+        below=rf"\(2^{{{math.frexp(BELOW)[1] - 1}}}\)",
         kernel=usual.kernel,
         shape=shape(rows, cols),
         n=usual.launches,

@@ -45,7 +45,7 @@ def test_times_stand_beside_the_steps_and_the_random_ones():
     assert [row[0] for row in table.rows] == list(published.DATA.values())
     assert table.rows[0][1:] == ("0%", "0", "10", "1×", "20", "1×")
     assert table.rows[-1] == ("every third masked", "100%", "4", "15", "1.5×", "30", "1.5×")
-    assert "below 2^−102 in one lane" in table.note and "NVIDIA H200, now" in table.note
+    assert r"below \(2^{-102}\) in one lane" in table.note and "NVIDIA H200, now" in table.note
 
 
 def test_what_tiny_powers_cost_is_told_apart():
