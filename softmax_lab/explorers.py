@@ -25,7 +25,7 @@ MOST = 2**20
 """Rows or columns that the explorer offers: every count then stays below 2^53, exact in a page."""
 
 FLOORS = "least time, if DRAM moved"
-BEST = "copy's best rate"
+BEST = "best copy"
 """What least times go by: the rate of one large copy, whatever the size that is looked at."""
 NOTE = (
     "Where rises of a maximum enter, the counts are expected values on independent random scores."

@@ -10,7 +10,7 @@ LINE = ((0.0, 0.0), (100.0, 100.0))
 
 
 @pytest.mark.parametrize(
-    "other, touches",
+    ("other", "touches"),
     [
         (square((50, 50), 3), True),
         (square((50, 60), 3), False),  # beside the line, though within the box around it

@@ -22,17 +22,17 @@ const line = (x1, y1, x2, y2, { width = 1, stroke = LINE, dashes = "" } = {}) =>
 const decade = (k) => k < -3 || k > 3 ? `10${String(k).replace(/[-\d]/g, (c) => c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])}` : number(10 ** k);
 
 function roofline(points, roofs, peak, title) {
-  const [left, right, bottom, top] = [-2, 2.5, 9, 14.5], [x0, x1, y0, y1] = [80, 704, 384, 10], out = [];
+  const [left, right, bottom, top] = [-2, 2.5, 9, 14.5], [x0, x1, y0, y1] = [92, 704, 384, 10], out = [];
   const x = (v) => x0 + (x1 - x0) * (Math.min(right, Math.max(left, Math.log10(v))) - left) / (right - left);
   const y = (v) => y0 - (y0 - y1) * (Math.min(top, Math.max(bottom, Math.log10(v))) - bottom) / (top - bottom);
   for (let k = left; k <= right; k++) out.push(line(x(10 ** k), y0, x(10 ** k), y1, { width: 0.7 }), text(x(10 ** k), y0 + 22, decade(k), { anchor: "middle" }));
   for (let k = bottom; k <= top; k++) out.push(line(x0, y(10 ** k), x1, y(10 ** k), { width: 0.7 }), text(x0 - 8, y(10 ** k) + 5, scaled(10 ** k, "FLOP/s").replace("FLOP/s", ""), { anchor: "end" }));
-  out.push(text((x0 + x1) / 2, 430, "arithmetic intensity [FLOP/B]", { anchor: "middle" }), text(20, (y0 + y1) / 2, "performance [FLOP/s]", { anchor: "middle", turn: -90 }));
+  out.push(text((x0 + x1) / 2, 430, "arithmetic intensity [FLOP/B]", { anchor: "middle" }), text(16, (y0 + y1) / 2, "performance [FLOP/s]", { anchor: "middle", turn: -90 }));
   roofs.forEach((roof, rank) => {
     const corner = Math.min(peak ? peak / roof.bandwidth : 10 ** right, 10 ** right), flat = Math.min(peak ?? Infinity, corner * roof.bandwidth);
     const style = { width: 2, stroke: "currentColor", dashes: roof.measured ? "" : "7 4" }, tilt = Math.atan2(y(flat) - y(corner * roof.bandwidth / 100), x(corner) - x(corner / 100)) * 180 / Math.PI;
     out.push(line(x(10 ** left), y(10 ** left * roof.bandwidth), x(corner), y(flat), style), line(x(corner), y(flat), x1, y(flat), style));
-    const under = rank > 0, at = 10 ** (points.some((p) => p.intensity < 0.2) ? -0.1 : left + 0.25); // where no point stands
+    const under = rank > 0, at = 10 ** (points.some((p) => p.intensity < 0.2) ? under ? -0.2 : -0.3 : left + 0.25); // where no point stands, and ends before the roof bends
     out.push(text(x(at) + (under ? 22 : -6), y(at * roof.bandwidth) + (under ? 22 : -12), `${scaled(roof.bandwidth, "B/s")} ${roof.label}`, { turn: tilt }));
   });
   if (peak) out.push(text(x1 - 4, y(peak) - 8, `${scaled(peak, "FLOP/s")} FP32 peak`, { anchor: "end" }));
@@ -47,7 +47,7 @@ function roofline(points, roofs, peak, title) {
     if (performance === null) out.push(line(px, y0, px, py, { width: 3, stroke: INK[level], dashes: "6 3" }));
     out.push(`<circle cx="${px.toFixed(1)}" cy="${py.toFixed(1)}" r="7" fill="${INK[level]}" stroke="currentColor" stroke-width="1.2"/>`);
     // Beside the point, or at the foot of its line; the first to the left if there is room.
-    const wide = 8.2 * words.length, left = px > 560 || (!rank && px - wide > x0 + 20), low = performance === null ? y0 - 30 : Math.min(py + 22, y0 - 30);
+    const wide = 10.4 * words.length, left = px > 560 || (!rank && px - wide > x0 + 20), low = performance === null ? y0 - 30 : Math.min(py + 22, y0 - 30);
     out.push(text(px + (left ? -12 : 12), free(left ? px - 12 - wide : px + 12, low, wide), words, { anchor: left ? "end" : "start" }));
     said.push(`${words}: ${number(intensity)} FLOP/B, ${performance === null ? `at most ${scaled(bound, "FLOP/s")}` : scaled(performance, "FLOP/s")}`);
   });
