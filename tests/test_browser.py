@@ -346,6 +346,26 @@ def test_sliders_work_from_the_keyboard_and_speak_their_label(visit):
         page.wait_for_function(SAME, arg=[handle.element_handle(), start])
 
 
+# How far [px] the keyboard's help stands below the lower edge of the handle and of the value.
+HELP = """handle => {
+  const slider = handle.closest(".widget-slider"), help = getComputedStyle(slider, "::after");
+  const words = document.createRange();
+  words.selectNodeContents(slider.querySelector(".widget-readout"));
+  const lowest = Math.max(...[handle, words].map((part) => part.getBoundingClientRect().bottom));
+  return slider.getBoundingClientRect().top + parseFloat(help.top) - lowest;
+}"""
+
+
+@pytest.mark.parametrize("visit", ["sample"], indirect=True, scope="module")
+def test_the_help_for_the_keyboard_stands_below_the_slider(visit):
+    for width in (1280, 390):
+        visit.page.set_viewport_size({"width": width, "height": 900})
+        for handle in visit.page.locator(".widget-slider .noUi-handle").all():
+            handle.press("Home")
+            assert handle.evaluate(HELP) >= 0, f"{width} px"
+    visit.page.set_viewport_size({"width": 1280, "height": 900})
+
+
 @of_chapters
 def test_sliders_answer_a_click_on_their_track(visit):
     for slider in visit.page.locator(".widget-slider").all():
