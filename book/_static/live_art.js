@@ -34,6 +34,8 @@ function brief(value) {
   const [digit, power] = value.toExponential(0).split("e");
   return `${digit}e${Number(power)}`.replaceAll("-", "−");
 }
+/** A value to so many digits, and what has none as `brief` has it. */
+const exactly = (value, digits) => Number.isFinite(value) ? value.toPrecision(digits).replaceAll("-", "−") : brief(value);
 /** The words of a value, each as `brief` has it: a vector and a pair have several. */
 const briefs = (value) => [].concat(value).map(brief);
 const told = (value) => Array.isArray(value) ? `(${briefs(value).join(", ")})` : brief(value);
@@ -196,5 +198,5 @@ Lab.art = (look) => {
   }
   return { rect, text, squares, wires, registers, sectorBox, centre, picture, heightOf, spoken, active };
 };
-Object.assign(Lab.art, { safe, brief, fixed, several, laneList });
+Object.assign(Lab.art, { safe, brief, exactly, fixed, several, laneList });
 })();
