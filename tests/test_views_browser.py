@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
-from test_browser import CONTRAST, MIN_CONTRAST, served
+from test_browser import CONTRAST, MIN_CONTRAST, STRUCK, served
 
 from softmax_lab import alive, cost, explorers, ledger, live, merging_frames, registry, runs, units
 from softmax_lab.predictions import choice, number, predict
@@ -267,6 +267,19 @@ def test_a_drag_draws_at_most_once_a_frame(visit):
         }"""
     )
     assert 1 <= drawn <= 2
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_word_of_the_explorer_s_roofline_stands_on_anything(visit, width):
+    page = visit("costs", viewport={"width": width, "height": 844})
+    kernels = page.get_by_label("Kernel")
+    for name in kernels.locator("option").evaluate_all("all => all.map((each) => each.value)"):
+        kernels.select_option(name)
+        for rows, cols in ((65536, 1024), (65536, 16)):
+            page.get_by_label("Rows, exactly").fill(str(rows))
+            page.get_by_label("Columns, exactly").fill(str(cols))
+            page.wait_for_timeout(60)  # it is drawn in the next frame
+            assert page.evaluate(STRUCK) == [], (name, rows, cols)
 
 
 def test_a_recorded_run_stands_beside_its_floor(visit):
