@@ -19,6 +19,7 @@ LEVEL_INK = {level: PALETTE[name].lower() for level, name in LEVELS.items()}
 """What L1, L2 and DRAM are drawn in; `inline` makes it the page's variable."""
 
 FONT = 16  # user units; a phone shows a chart at half size, with its words a fifth larger
+GROWN = 1.2 * FONT  # user units: as large as a phone shows them
 ROOM = 14  # user units between the numbers of an axis and its name: those words grow into it
 
 _CSS = {INK: "currentColor", GRID: "var(--lab-line, #8888)"}

@@ -24,9 +24,9 @@ DOES = {"softmax": "softmax", "log_softmax": "log-softmax", "gemv": "product"}
 MOST = 2**20
 """Rows or columns that the explorer offers: every count then stays below 2^53, exact in a page."""
 
-FLOORS = "least time, if DRAM moved"
-BEST = "copy's best rate"
-"""What least times go by: the rate of one large copy, whatever the size that is looked at."""
+FLOORS = "time, if DRAM moved"
+BEST = "best copy"
+"""What times go by beside the data sheet: the rate of one large copy, whatever size is looked at."""
 NOTE = (
     "Where rises of a maximum enter, the counts are expected values on independent random scores."
 )

@@ -32,9 +32,19 @@ def fixed(value: float, decimals: int = 4) -> str:
 
 
 def brief(value: float) -> str:
-    """A value in at most six characters: two places, or fewer digits where it is large."""
-    short = fixed(value, 2)
-    return short if len(short) <= 6 else f"{value:.0e}".replace("-", "−")
+    """A value in at most five characters, as wide as a cell: two places, none that says nothing,
+    fewer where it is large."""
+    for decimals in (2, 1, 0):
+        short = fixed(value, decimals)
+        if len(short) <= 5:
+            bare = short.rstrip("0").rstrip(".") if "." in short else short
+            return bare if bare != short and _says(bare, value) else short
+    digit, power = f"{value:.0e}".split("e")
+    return f"{digit}e{int(power)}".replace("-", "−")
+
+
+def _says(written: str, value: float) -> bool:
+    return math.isclose(float(written.replace("−", "-")), value, rel_tol=1e-6)
 
 
 def arrow(x0: float, y0: float, x1: float, y1: float) -> str:
@@ -136,7 +146,7 @@ def registers(y: float, lines: Sequence[Sequence[str]], kinds: Sequence[str]) ->
     for lane, ((x, top), words) in enumerate(zip(corners, lines, strict=True)):
         out.append(text(x + CELL_W / 2, top + 14, str(lane), anchor="middle", size=13, muted=True))
         out += [
-            text(x + CELL_W / 2, top + 31 + 19 * k, word, anchor="middle", size=14)
+            text(x + CELL_W / 2, top + 31 + 19 * k, word, anchor="middle", size=13)
             for k, word in enumerate(words)
         ]
     return out

@@ -124,6 +124,7 @@ def _body(rounds: Sequence[Round], at: int, start: float) -> tuple[int, list[str
     lines = [(art.brief(m), art.brief(d)) for m, d in pairs]
     out = [_label(8, 16, "lane 0"), _label(710, 16, f"lane {WARP - 1}", "end")]
     born = each.born if each else ()
+    low = "; low is −FLT_MAX" if start == LOWEST else ""
     if count > WARP:
         out.append(_label(360, 16, f"{count // WARP} warps, warp 0 on top", "middle"))
         for warp in range(count // WARP):
@@ -132,7 +133,7 @@ def _body(rounds: Sequence[Round], at: int, start: float) -> tuple[int, list[str
             here = [t % WARP for t in born if t // WARP == warp]
             out += [*art.squares(y, own), _marks(y, own, here)]
         y = _BLOCK_TOP + _ROW * (count // WARP) + 20
-        out.append(_label(8, y, "warp 0: m and L of each lane"))
+        out.append(_label(8, y, f"warp 0: m and L of each lane{low}"))
         return y + 140, out + art.registers(y + 8, lines, kinds[:WARP])
     before = _kinds(rounds, at - 1, start) if at else kinds
     out += [*art.squares(24, before), _marks(24, before, ())]
@@ -144,7 +145,7 @@ def _body(rounds: Sequence[Round], at: int, start: float) -> tuple[int, list[str
         lost_now = {t for t, s in enumerate(source) if s is not None and kinds[t] == "lost"}
         out += art.wires(source, art.square_centre, 46, 132, strong, lost_now)
     out += [*art.squares(134, kinds), _marks(134, kinds, born)]
-    out.append(_label(8, 178, "m and L of each lane"))
+    out.append(_label(8, 178, f"m and L of each lane{low}"))
     return 318, out + art.registers(186, lines, kinds)
 
 
@@ -178,7 +179,7 @@ def _spoken(rounds: Sequence[Round], at: int, start: float) -> str:
     count = len(rounds[0].source)
     pairs = _held(rounds, at, start, count)[:WARP]
     return (
-        ", ".join(f"lane {t}: {art.fixed(m)} and {art.fixed(d)}" for t, (m, d) in enumerate(pairs))
+        ", ".join(f"lane {t}: {_number(m)} and {art.fixed(d)}" for t, (m, d) in enumerate(pairs))
         + "."
     )
 
@@ -187,10 +188,29 @@ def verdict(rounds: Sequence[Round], tree: str) -> str:
     """What becomes of the row, in a sentence (marked words)."""
     m, d = merging.result(rounds)
     born = merging.birth(rounds)
-    if born is None:
-        return f"**the row survives**, with m = {art.fixed(m)} and L = {art.fixed(d)}."
-    who = _named(rounds[born].born, tree)
-    return f"**the row is lost**: NaN is born in step {born + 1} of {len(rounds)}, in {who}."
+    where = ""
+    if born is not None:
+        who = _named(rounds[born].born, tree)
+        where = f"born in step {born + 1} of {len(rounds)}, in {who}"
+    if m <= LOWEST:
+        why = (
+            f"{where} already" if where else f"from {_pair(m, d)}: each result is {_quotient(m, d)}"
+        )
+        return f"**the row is masked whole: NaN, as the contract wants**, {why}."
+    if where:
+        return f"**the row is lost**: NaN is {where}."
+    return f"**the row survives**, with {_pair(m, d)}."
+
+
+def _pair(m: float, d: float) -> str:
+    return f"m = {_number(m)} and L = {art.fixed(d)}"
+
+
+def _quotient(m: float, d: float) -> str:
+    """A result of a row that is masked whole, as it is computed."""
+    if m == LOWEST:
+        return f"exp(−∞ + FLT_MAX) / {art.fixed(d)}, which is 0 / 0"
+    return f"exp(−∞ − (−∞)) / {art.fixed(d)}"
 
 
 def words(rounds: Sequence[Round], at: int, tree: str, start: float) -> str:
@@ -220,11 +240,10 @@ def words(rounds: Sequence[Round], at: int, tree: str, start: float) -> str:
         said += f" NaN stays and spreads: it is in {who} now."
     if at == len(rounds):
         m, d = each.pairs[0]
-        said += (
-            " The row is lost."
-            if lost((m, d))
-            else f" The row has m = {art.fixed(m)} and L = {art.fixed(d)}."
-        )
+        if m <= LOWEST:
+            said += " The row is masked whole, and NaN is what it has to give."
+        else:
+            said += " The row is lost." if lost((m, d)) else f" The row has {_pair(m, d)}."
     return said
 
 

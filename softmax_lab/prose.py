@@ -11,6 +11,9 @@ from typing import Any
 from softmax_lab.mathml import inline
 from softmax_lab.units import MISSING, fill
 
+MANY = 6
+"""Columns from which a table is set closer."""
+
 _MARKS = re.compile(r"`(?P<code>[^`]+)`|\*\*(?P<bold>.+?)\*\*|\\\((?P<maths>.+?)\\\)")
 
 
@@ -61,7 +64,7 @@ class Table:
 
     def _repr_html_(self) -> str:
         heads = "".join(
-            f'<th scope="col"{self._class(i)}>{_unit(html(head))}</th>'
+            f'<th scope="col"{self._class(i)}>{_unit(_breakable(head))}</th>'
             for i, head in enumerate(self.heads)
         )
         body = []
@@ -75,11 +78,12 @@ class Table:
             )
             last = ' class="total"' if self.total and k == len(self.rows) - 1 else ""
             body.append(
-                f'<tr{last}><th scope="row"{self._class(0)}>{html(row[0])}</th>{cells}</tr>'
+                f'<tr{last}><th scope="row"{self._class(0)}>{_breakable(row[0])}</th>{cells}</tr>'
             )
         inner = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(body)}</tbody>"
         note = Sentence(self.note)._repr_html_() if self.note else ""
-        return f'<div class="lab-scroll"><table class="lab-table">{inner}</table></div>{note}'
+        kind = "lab-table lab-many" if len(self.heads) >= MANY else "lab-table"
+        return f'<div class="lab-scroll"><table class="{kind}">{inner}</table></div>{note}'
 
     def _repr_markdown_(self) -> str:
         rule = ["---:" if i in self.numeric else "---" for i in range(len(self.heads))]
@@ -176,6 +180,15 @@ def names(words: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     *most, last = words
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def _breakable(words: str) -> str:
+    """Marked words as HTML; the names of kernels in them may go on in a new line."""
+
+    def broken(match: re.Match) -> str:
+        return f"<code>{re.sub(r'(?<=[/_])(?=.)', '<wbr>', match[1])}</code>"
+
+    return re.sub(r"<code>(.*?)</code>", broken, html(words))
 
 
 def _unit(head: str) -> str:

@@ -62,7 +62,7 @@ def by_data(again: Again | None, rows: int, cols: int) -> Table | Sentence:
     )
     note = say(
         "`{kernel}` on {shape}. Tiny: below {below} in one lane at least, as the scores have it. "
-        " Full: in most of their steps. Warm: one pair of matrices, {n} launches in a graph. "
+        "Full: in most of their steps. Warm: one pair of matrices, {n} launches in a graph. "
         "{about}.",
         below=rf"\(2^{{{math.frexp(BELOW)[1] - 1}}}\)",
         kernel=usual.kernel,

@@ -145,8 +145,9 @@ def _shuffle(each: Replayed) -> tuple[str, list[str]]:
     if each.round.operator is None:
         what = f"{noun[0].upper()}{noun[1:]}, broadcast: every lane reads lane 0."
     else:
+        rounds = each.places - 1  # the last shuffle of a reduction is its broadcast
         what = (
-            f"{noun[0].upper()}{noun[1:]}, round {each.place} of {each.places}: "
+            f"{noun[0].upper()}{noun[1:]}, round {each.place} of {rounds}: "
             f"lane l reads lane l + {step.argument}."
         )
     if each.differing:

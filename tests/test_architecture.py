@@ -76,6 +76,7 @@ ORDER = (
     "mathml",
     "prose",
     "canvas",
+    "labels",
     "runs",
     "roof_chart",
     "plots",
@@ -126,11 +127,11 @@ ORDER = (
     "__main__",
 )
 VIEWS = set(
-    "svg mathml prose canvas roof_chart plots frames runs findings tables widgets versus clock "
-    "access machine meeting theirs rare wide caches pace waits tried lane_art microscope "
-    "shuffle_frames tree_frames online_frames contract_table trace_frames hand steppers overhead "
-    "floors clock_plots clock_frames overflow overflow_frames rungs climbs alive explorers "
-    "merging_frames predictions labs".split()
+    "svg mathml prose canvas labels roof_chart plots frames runs findings tables widgets versus "
+    "clock access machine meeting theirs rare wide caches pace waits tried lane_art "
+    "microscope shuffle_frames tree_frames online_frames contract_table trace_frames hand "
+    "steppers overhead floors clock_plots clock_frames overflow overflow_frames rungs climbs alive "
+    "explorers merging_frames predictions labs".split()
 )
 RUNS = {
     "emulator",

@@ -163,6 +163,18 @@ def test_page_is_quiet_and_offline(visit):
     assert hosts == {"127.0.0.1"}
 
 
+# Boxes get their place among what the keyboard reaches once the page hears of its new width.
+UNREACHED = """async () => {
+  for (let tries = 0; ; tries++) {
+    const hidden = [...document.querySelectorAll("article :is([class^=lab-], .lab-code pre)")]
+      .filter((box) => getComputedStyle(box).overflowX === "auto")
+      .filter((box) => box.scrollWidth > box.clientWidth + 1 && box.tabIndex < 0);
+    if (!hidden.length || tries === 50) return hidden.map((box) => box.className);
+    await new Promise((again) => setTimeout(again, 100));
+  }
+}"""
+
+
 def test_page_fits_a_phone(visit):
     for width in PHONES:
         visit.page.set_viewport_size({"width": width, "height": 800})
@@ -171,12 +183,7 @@ def test_page_fits_a_phone(visit):
         )
         for track in visit.page.locator(".widget-slider .noUi-target").all():
             assert track.bounding_box()["width"] >= MIN_TRACK, f"slider track at {width} px"
-    hidden = visit.page.evaluate(
-        """() => [...document.querySelectorAll("article :is([class^=lab-], .lab-code pre)")]
-          .filter((box) => getComputedStyle(box).overflowX === "auto")
-          .filter((box) => box.scrollWidth > box.clientWidth + 1 && box.tabIndex < 0)
-          .map((box) => box.className)"""
-    )
+    hidden = visit.page.evaluate(UNREACHED)
     visit.page.set_viewport_size({"width": 1280, "height": 900})
     assert hidden == [], "a box that scrolls sideways cannot be reached from the keyboard"
 
@@ -194,6 +201,16 @@ def test_on_a_wide_screen_no_line_of_code_is_cut_off(visit):
     cut_off = visit.page.evaluate(CUT_OFF)
     visit.page.evaluate(unfold, False)
     assert cut_off == []
+
+
+SCROLLED = """() => [...document.querySelectorAll("article .lab-scroll")]
+  .filter((box) => box.checkVisibility() && box.scrollWidth > box.clientWidth + 1)
+  .map((box) => [...box.querySelectorAll("thead th")].map((head) => head.textContent).join(", "))"""
+
+
+def test_on_a_wide_screen_no_table_scrolls_sideways(visit):
+    visit.page.set_viewport_size({"width": 1280, "height": 900})
+    assert visit.page.evaluate(SCROLLED) == []
 
 
 SMALL_WORDS = """least => [...document.querySelectorAll(
@@ -219,6 +236,18 @@ def test_a_phone_shows_figures_whole_or_says_that_they_scroll(visit):
     )
     visit.page.set_viewport_size({"width": 1280, "height": 900})
     assert (small, unsaid) == ([], [])
+
+
+STRUCK = (Path(__file__).parent / "struck.js").read_text("utf-8")
+
+
+def test_no_word_of_a_roofline_stands_on_a_roof_a_point_or_another(visit):
+    found = set()
+    for width in (1280, 390):
+        visit.page.set_viewport_size({"width": width, "height": 900})
+        found |= {f"{width} px: {words}" for words in visit.page.evaluate(STRUCK)}
+    visit.page.set_viewport_size({"width": 1280, "height": 900})
+    assert found == set()
 
 
 def test_page_works_from_a_file(phone):
@@ -315,6 +344,26 @@ def test_sliders_work_from_the_keyboard_and_speak_their_label(visit):
         assert page.locator(f"#{handle.get_attribute('aria-describedby')}").inner_text
         handle.press("Home")
         page.wait_for_function(SAME, arg=[handle.element_handle(), start])
+
+
+# How far [px] the keyboard's help stands below the lower edge of the handle and of the value.
+HELP = """handle => {
+  const slider = handle.closest(".widget-slider"), help = getComputedStyle(slider, "::after");
+  const words = document.createRange();
+  words.selectNodeContents(slider.querySelector(".widget-readout"));
+  const lowest = Math.max(...[handle, words].map((part) => part.getBoundingClientRect().bottom));
+  return slider.getBoundingClientRect().top + parseFloat(help.top) - lowest;
+}"""
+
+
+@pytest.mark.parametrize("visit", ["sample"], indirect=True, scope="module")
+def test_the_help_for_the_keyboard_stands_below_the_slider(visit):
+    for width in (1280, 390):
+        visit.page.set_viewport_size({"width": width, "height": 900})
+        for handle in visit.page.locator(".widget-slider .noUi-handle").all():
+            handle.press("Home")
+            assert handle.evaluate(HELP) >= 0, f"{width} px"
+    visit.page.set_viewport_size({"width": 1280, "height": 900})
 
 
 @of_chapters

@@ -194,10 +194,16 @@ def test_a_typed_row_runs_at_once_and_nonsense_is_explained(page):
     assert counts(page)["exp"] == 2 * 3 * 5
     page.get_by_label("Row", exact=True).fill("1 two")
     assert settle(page) == "refused"
-    assert "“two” is no number" in said(page)
+    assert said(page).startswith("Not a number: “two”; write numbers")
+    stale = page.locator(".lab-plot.lab-stale")  # the bars are those of the row before
+    assert "results y: after the run" in stale.inner_text()
+    page.get_by_label("Row", exact=True).fill("")
+    assert settle(page) == "refused"
+    assert said(page) == "Type at least one number."
     page.get_by_label("Row", exact=True).fill("1 inf")
     assert settle(page) == "ready"
     assert "results are right" in said(page)
+    assert not stale.count()
 
 
 @once_loaded
@@ -342,6 +348,11 @@ def test_a_log_of_zero_is_drawn_as_the_infinity_that_it_is(page):
     assert [each == "-Infinity" for each in y] == [True, False, False, True]
     hatched = page.locator(".lab-plot svg rect[fill^=url]")
     assert hatched.count() == 4  # two scores, two results
+    drawn = page.locator(".lab-plot svg text").all_text_contents()
+    assert drawn.count("−∞") == 4  # each of them says what it is
+    page.get_by_text("Results, beside the exact answer").click()
+    table = page.locator("details[data-part=y] td").all_inner_texts()
+    assert table.count("−∞") == 6 and not [each for each in table if "Inf" in each or "-" in each]
 
 
 @once_loaded

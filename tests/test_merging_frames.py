@@ -88,6 +88,39 @@ def test_the_birth_is_named_with_step_lanes_and_expression():
     assert "exp(∞ − ∞)" in words(top, 2, "butterfly", merging.LOWEST)
 
 
+@pytest.mark.parametrize(
+    ("start", "guarded", "said"),
+    [
+        ("published", False, "born in step 1 of 6, in lanes 0–7 already"),
+        ("published", True, "from m = −∞ and L = 8: each result is exp(−∞ − (−∞)) / 8"),
+        (
+            "finite",
+            False,
+            "from m = −FLT_MAX and L = 0: each result is exp(−∞ + FLT_MAX) / 0",
+        ),
+    ],
+)
+def test_a_row_that_is_masked_whole_is_neither_lost_nor_saved(start, guarded, said):
+    """NaN is what the contract wants of it, and what all three ways end in."""
+    rounds = merging.meet([-math.inf] * 8, start=STARTS[start], guarded=guarded)
+    assert said in verdict(rounds, "butterfly")
+    assert "masked whole: NaN, as the contract wants" in verdict(rounds, "butterfly")
+    last = words(rounds, len(rounds), "butterfly", STARTS[start])
+    assert last.endswith("The row is masked whole, and NaN is what it has to give.")
+    m, d = np.float32(merging.result(rounds))
+    with np.errstate(all="ignore"):
+        assert np.isnan(np.exp(np.float32(-np.inf) - m) / d)
+
+
+def test_low_is_explained_where_it_stands_in_a_cell():
+    rounds = merging.meet([0.0] * 8, start=merging.LOWEST)
+    drawn = merging_frames.picture(rounds, 0, "butterfly", merging.LOWEST)
+    assert ">low<" in drawn.markup and "low is −FLT_MAX" in drawn.markup
+    assert "lane 31: −FLT_MAX and 0" in drawn.alt
+    other = merging_frames.picture(rounds, 0, "butterfly", -math.inf)
+    assert "low" not in other.markup
+
+
 def test_births_are_framed_and_lost_lanes_crossed():
     rounds = merging.meet([0.0] * 15, start=-math.inf)
     drawn = merging_frames.picture(rounds, 2, "butterfly", -math.inf)

@@ -110,3 +110,13 @@ def test_names(words, said):
 def test_columns_that_nobody_has_are_left_out():
     heads, rows = seen_columns("abc", [("1", MISSING, MISSING), ("2", MISSING, "3")])
     assert (heads, rows) == (("a", "c"), (("1", MISSING), ("2", "3")))
+
+
+def test_names_in_heads_may_go_on_in_a_new_line_and_many_columns_are_set_closer():
+    few = Table(("`log_softmax/online_warp` [µs]", "a/b"), (("`warp_merge`, 1 × 8", "`c/d`"),))
+    shown = few._repr_html_()
+    assert "<code>log_<wbr>softmax/<wbr>online_<wbr>warp</code>" in shown
+    assert "<code>warp_<wbr>merge</code>, 1 × 8" in shown
+    assert ">a/b<" in shown and "<code>c/d</code>" in shown  # words and cells stay as they are
+    assert "lab-many" not in shown and "<wbr>" not in few._repr_markdown_() + str(few)
+    assert "lab-many" in Table(tuple("abcdef"), (tuple("123456"),))._repr_html_()

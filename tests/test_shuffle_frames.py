@@ -97,6 +97,24 @@ def test_values_as_they_are_written(value, written):
     assert art.fixed(value) == written
 
 
-@pytest.mark.parametrize("value", [0.0, -12.345, 123.456, 1e9 + 0.5, -3e-5, online.LOWEST])
+@pytest.mark.parametrize("value", [0.0, -12.345, 123.456, 1e9 + 0.5, -3e38, -3e-5, online.LOWEST])
 def test_brief_values_fit_a_cell(value):
-    assert len(art.brief(value)) <= 6
+    assert len(art.brief(value)) <= 5
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (-0.7, "−0.7"),
+        (float(np.float32(-1.3)), "−1.3"),
+        (-0.699, "−0.70"),
+        (0.999, "1.00"),
+        (1e-9, "0.00"),
+        (-12.345, "−12.3"),
+        (-123.4, "−123"),
+        (-3e38, "−3e38"),
+        (20.0, "20"),
+    ],
+)
+def test_brief_values_drop_places_that_say_nothing(value, written):
+    assert art.brief(value) == written

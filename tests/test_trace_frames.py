@@ -47,6 +47,8 @@ def test_loads_name_addresses_sectors_and_lanes(real):
 def test_shuffles_say_whether_the_model_agrees(real):
     frames = steps(real, "warp")
     assert "equal in all 32 lanes, bit for bit" in frames[2].note
+    said = [frame.note.partition(":")[0] for frame in frames[2:8]]
+    assert said == [*(f"Maximum, round {k} of 5" for k in range(1, 6)), "Maximum, broadcast"]
     spoilt = replace(real[2], differing=(3, 4))
     assert "lanes 3–4 differ" in steps([spoilt], "warp")[0].note
 

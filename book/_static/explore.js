@@ -22,34 +22,54 @@ const line = (x1, y1, x2, y2, { width = 1, stroke = LINE, dashes = "" } = {}) =>
 const decade = (k) => k < -3 || k > 3 ? `10${String(k).replace(/[-\d]/g, (c) => c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])}` : number(10 ** k);
 
 function roofline(points, roofs, peak, title) {
-  const [left, right, bottom, top] = [-2, 2.5, 9, 14.5], [x0, x1, y0, y1] = [80, 704, 384, 10], out = [];
+  const [left, right, bottom, top] = [-2, 2.5, 9, 14.5], [x0, x1, y0, y1] = [92, 704, 384, 10], out = [];
   const x = (v) => x0 + (x1 - x0) * (Math.min(right, Math.max(left, Math.log10(v))) - left) / (right - left);
   const y = (v) => y0 - (y0 - y1) * (Math.min(top, Math.max(bottom, Math.log10(v))) - bottom) / (top - bottom);
   for (let k = left; k <= right; k++) out.push(line(x(10 ** k), y0, x(10 ** k), y1, { width: 0.7 }), text(x(10 ** k), y0 + 22, decade(k), { anchor: "middle" }));
   for (let k = bottom; k <= top; k++) out.push(line(x0, y(10 ** k), x1, y(10 ** k), { width: 0.7 }), text(x0 - 8, y(10 ** k) + 5, scaled(10 ** k, "FLOP/s").replace("FLOP/s", ""), { anchor: "end" }));
-  out.push(text((x0 + x1) / 2, 430, "arithmetic intensity [FLOP/B]", { anchor: "middle" }), text(20, (y0 + y1) / 2, "performance [FLOP/s]", { anchor: "middle", turn: -90 }));
-  roofs.forEach((roof, rank) => {
-    const corner = Math.min(peak ? peak / roof.bandwidth : 10 ** right, 10 ** right), flat = Math.min(peak ?? Infinity, corner * roof.bandwidth);
-    const style = { width: 2, stroke: "currentColor", dashes: roof.measured ? "" : "7 4" }, tilt = Math.atan2(y(flat) - y(corner * roof.bandwidth / 100), x(corner) - x(corner / 100)) * 180 / Math.PI;
-    out.push(line(x(10 ** left), y(10 ** left * roof.bandwidth), x(corner), y(flat), style), line(x(corner), y(flat), x1, y(flat), style));
-    const under = rank > 0, at = 10 ** (points.some((p) => p.intensity < 0.2) ? -0.1 : left + 0.25); // where no point stands
-    out.push(text(x(at) + (under ? 22 : -6), y(at * roof.bandwidth) + (under ? 22 : -12), `${scaled(roof.bandwidth, "B/s")} ${roof.label}`, { turn: tilt }));
-  });
-  if (peak) out.push(text(x1 - 4, y(peak) - 8, `${scaled(peak, "FLOP/s")} FP32 peak`, { anchor: "end" }));
-  const lowest = Math.min(...roofs.map((roof) => roof.bandwidth)), said = [], taken = [];
-  const free = (x0, y0, width) => { // the next line below on which no other label stands
-    while (taken.some(([a, b, w]) => x0 < a + w && a < x0 + width && Math.abs(y0 - b) < 19)) y0 += 4;
-    taken.push([x0, y0, width]);
-    return y0;
+  out.push(text((x0 + x1) / 2, 430, "arithmetic intensity [FLOP/B]", { anchor: "middle" }), text(16, (y0 + y1) / 2, "performance [FLOP/s]", { anchor: "middle", turn: -90 }));
+  // Words stand clear of roofs, points and each other, also as large as a phone shows them: [x, y] of all that is drawn.
+  const marks = [], wide = (words) => 10.4 * words.length, along = (x0, y0, x1, y1) => {
+    for (let k = 0; k <= 200; k++) marks.push([x0 + (x1 - x0) * k / 200, y0 + (y1 - y0) * k / 200]);
   };
-  [...points].sort((a, b) => a.intensity - b.intensity).forEach(({ level, words, intensity, performance }, rank) => {
-    const bound = Math.min(peak ?? Infinity, intensity * lowest), px = x(intensity), py = y(performance ?? bound);
-    if (performance === null) out.push(line(px, y0, px, py, { width: 3, stroke: INK[level], dashes: "6 3" }));
+  const free = (left, top, right, bottom) => left > x0 && right < x1 && top > y1 && bottom < y0 && !marks.some(([x, y]) => x > left - 3 && x < right + 3 && y > top - 3 && y < bottom + 3);
+  const lowest = Math.min(...roofs.map((roof) => roof.bandwidth)), said = [], spots = points.map(({ intensity, performance }) => [x(intensity), y(performance ?? Math.min(peak ?? Infinity, intensity * lowest))]);
+  for (const [px, py] of spots) for (const [dx, dy] of [[7, 0], [-7, 0], [0, 7], [0, -7]]) marks.push([px + dx, py + dy]);
+  const names = roofs.map((roof, rank) => {
+    const corner = Math.min(peak ? peak / roof.bandwidth : 10 ** right, 10 ** right), flat = Math.min(peak ?? Infinity, corner * roof.bandwidth);
+    const style = { width: 2, stroke: "currentColor", dashes: roof.measured ? "" : "7 4" }, tilt = Math.atan2(y(flat) - y(corner * roof.bandwidth / 100), x(corner) - x(corner / 100));
+    for (const ends of [[x(10 ** left), y(10 ** left * roof.bandwidth), x(corner), y(flat)], [x(corner), y(flat), x1, y(flat)]]) out.push(line(...ends, style)), along(...ends);
+    const words = `${scaled(roof.bandwidth, "B/s")} ${roof.label}`, under = rank > 0, fit = Math.log10(corner) - wide(words) * Math.cos(tilt) / (x1 - x0) * (right - left);
+    const place = (at) => [x(10 ** at) + (under ? 22 : -6), y(10 ** at * roof.bandwidth) + (under ? 22 : -12)];
+    const clear = ([a, b]) => spots.every(([px, py]) => { // of a point, in the direction of the words and across it
+      const [dx, dy] = [px - a, py - b], on = dx * Math.cos(tilt) + dy * Math.sin(tilt), off = dy * Math.cos(tilt) - dx * Math.sin(tilt);
+      return on < -12 || on > wide(words) + 12 || off > 14 || off < -26;
+    });
+    const starts = [fit - 0.15, ...Array.from({ length: 20 }, (_, k) => fit - 0.15 * k), left + 0.25].filter((at) => at > left + 0.2);
+    const spot = place(starts.find((at) => clear(place(at))) ?? starts[0]);
+    return [spot, words, tilt];
+  });
+  for (const [[a, b], words, tilt] of names) {
+    out.push(text(a, b, words, { turn: tilt * 180 / Math.PI }));
+    for (const up of [2, 8, 14]) along(a + up * Math.sin(tilt), b - up * Math.cos(tilt), a + wide(words) * Math.cos(tilt) + up * Math.sin(tilt), b + wide(words) * Math.sin(tilt) - up * Math.cos(tilt));
+  }
+  if (peak) {
+    const words = `${scaled(peak, "FLOP/s")} FP32 peak`;
+    out.push(text(x1 - 4, y(peak) - 8, words, { anchor: "end" }));
+    along(x1 - 4 - wide(words), y(peak) - 14, x1, y(peak) - 14);
+  }
+  points.forEach(({ level, words, intensity, performance }, i) => {
+    const [px, py] = spots[i];
+    if (performance === null) out.push(line(px, y0, px, py, { width: 3, stroke: INK[level], dashes: "6 3" })), along(px, y0, px, py);
     out.push(`<circle cx="${px.toFixed(1)}" cy="${py.toFixed(1)}" r="7" fill="${INK[level]}" stroke="currentColor" stroke-width="1.2"/>`);
-    // Beside the point, or at the foot of its line; the first to the left if there is room.
-    const wide = 8.2 * words.length, left = px > 560 || (!rank && px - wide > x0 + 20), low = performance === null ? y0 - 30 : Math.min(py + 22, y0 - 30);
-    out.push(text(px + (left ? -12 : 12), free(left ? px - 12 - wide : px + 12, low, wide), words, { anchor: left ? "end" : "start" }));
-    said.push(`${words}: ${number(intensity)} FLOP/B, ${performance === null ? `at most ${scaled(bound, "FLOP/s")}` : scaled(performance, "FLOP/s")}`);
+    said.push(`${words}: ${number(intensity)} FLOP/B, ${performance === null ? `at most ${scaled(Math.min(peak ?? Infinity, intensity * lowest), "FLOP/s")}` : scaled(performance, "FLOP/s")}`);
+  });
+  points.forEach(({ words, performance }, i) => { // beside the point or at the foot of its line, else in a line further off
+    const [px, py] = spots[i], first = performance === null ? y0 - 30 : py + 22;
+    const tries = Array.from({ length: 16 }, (_, k) => [1, -1].flatMap((way) => [12, -12 - wide(words)].map((dx) => [px + dx, first + way * 19 * k]))).flat();
+    const [a, b] = tries.find(([a, b]) => free(a, b - 14, a + wide(words), b + 4)) ?? tries[0];
+    out.push(text(a < px ? px - 12 : a, b, words, { anchor: a < px ? "end" : "start" }));
+    along(a, b - 5, a + wide(words), b - 5);
   });
   const bounds = roofs.map((roof) => `${roof.label} ${scaled(roof.bandwidth, "B/s")}`).join(", ");
   return picture(440, title, `${title}. Roofs: ${bounds}. Points: ${said.join("; ")}.`, out.join(""));
@@ -84,8 +104,13 @@ kinds.costs = (data) => {
     const kernel = data.kernels.find((k) => k.name === pick.value), type = data.types.find((t) => t.size === Number(sizes.querySelector(":checked").value));
     const { did, useful, floors, seconds } = bill(data, kernel, rows.value, cols.value, type.size), [floor] = floors;
     const where = `${code(kernel.name)} on ${shape(rows.value, cols.value)} ${type.name}`;
-    const words = `${where}: ${tally(did.flops)} FLOPs${did.exp ? ` and ${tally(did.exp)} exponentials` : ""}; the lanes ask for ${scaled(did.bytes, "B")}, <strong>${number(did.intensity)} FLOP/B</strong>. No ${safe(data.does)} of this size is faster than ${data.roofs.map((roof, i) => `<strong>${scaled(floor.times[i], "s")}</strong> (${safe(roof.label)})`).join(" or ")}, if it reads from DRAM and writes there; what starting a launch takes is not counted.`;
-    const run = seconds === null ? "No run is recorded for this choice." : `The recorded run took ${scaled(seconds, "s")}, ${times(seconds / floor.times.at(-1))} the least time by the ${safe(data.roofs.at(-1).label)}.`;
+    // Only a data sheet is a bound. A copy writes as much as it reads: what reads more may be faster.
+    const bound = (i) => {
+      const { label, measured } = data.roofs[i], least = `<strong>${scaled(floor.times[i], "s")}</strong>`;
+      return measured ? `at the rate of the ${safe(label)} it would take ${least}` : `No ${safe(data.does)} of this size that reads from DRAM and writes there is faster than ${least} (${safe(label)})`;
+    };
+    const words = `${where}: ${tally(did.flops)} FLOPs${did.exp ? ` and ${tally(did.exp)} exponentials` : ""}; the lanes ask for ${scaled(did.bytes, "B")}, <strong>${number(did.intensity)} FLOP/B</strong>. ${[...data.roofs.keys()].map(bound).join("; ")}. What starting a launch takes is not counted.`;
+    const run = seconds === null ? "No run is recorded for this choice." : `The recorded run took ${scaled(seconds, "s")}, ${times(seconds / floor.times.at(-1))} the time at the rate of the ${safe(data.roofs.at(-1).label)}.`;
     const asif = kernel.dtypes.includes(type.name) ? "" : ` The kernel itself takes ${kernel.dtypes.join(" and ")}: at ${type.size} bytes this is what its formulas would say.`;
     const performance = seconds === null ? null : did.flops / seconds;
     const picture = roofline([["L1", "L1, as derived", did.moved], ["DRAM", "DRAM, at best", floor.bytes]].filter(([, , bytes]) => did.flops && bytes)
@@ -101,7 +126,7 @@ kinds.costs = (data) => {
     renew(place, told(`${words} ${run}${asif}`),
       table([data.floors, "bytes", "intensity [FLOP/B]", ...data.roofs.map((roof) => roof.label)], floors.map((f) => [f.words, scaled(f.bytes, "B"), number(f.intensity), ...f.times.map((t) => scaled(t, "s"))])),
       picture, bills, phases, source(data.source));
-    say(`${number(did.flops)} FLOPs, ${scaled(did.bytes, "B")}, ${number(did.intensity)} FLOP per byte, at least ${scaled(floor.times.at(-1), "s")}`);
+    say(`${number(did.flops)} FLOPs, ${scaled(did.bytes, "B")}, ${number(did.intensity)} FLOP per byte, at least ${scaled(floor.times[0], "s")}`);
   }
   draw();
   return [form, aside, place];

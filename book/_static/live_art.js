@@ -24,12 +24,18 @@ function fixed(value, decimals = 4) {
   const written = places(value, Number.isInteger(value) ? 0 : decimals);
   return (Number(written) === 0 ? written.replace(/^-/, "") : written).replaceAll("-", "−");
 }
-/** A value in at most six characters. */
+/** A value in at most five characters, without places that say nothing. */
 function brief(value) {
   if (value === null || value === undefined) return "";
-  const short = fixed(value, 2);
-  return short.length <= 6 ? short : value.toExponential(0).replace(/e([+-])(\d)$/, "e$10$2").replaceAll("-", "−");
+  for (const decimals of [2, 1, 0]) {
+    const short = fixed(value, decimals), bare = short.replace(/\.?0+$/, "");
+    if (short.length <= 5) return short.includes(".") && Math.abs(Number(bare.replace("−", "-")) - value) <= 1e-6 * Math.abs(value) ? bare : short;
+  }
+  const [digit, power] = value.toExponential(0).split("e");
+  return `${digit}e${Number(power)}`.replaceAll("-", "−");
 }
+/** A value to so many digits, and what has none as `brief` has it. */
+const exactly = (value, digits) => Number.isFinite(value) ? value.toPrecision(digits).replaceAll("-", "−") : brief(value);
 /** The words of a value, each as `brief` has it: a vector and a pair have several. */
 const briefs = (value) => [].concat(value).map(brief);
 const told = (value) => Array.isArray(value) ? `(${briefs(value).join(", ")})` : brief(value);
@@ -87,7 +93,7 @@ Lab.art = (look) => {
     return cells + lines.map((words, lane) => {
       const [x, top] = at(lane);
       return text(x + wide / 2, top + 14, lane, { anchor: "middle", size: 13, muted: true })
-        + words.map((word, k) => text(x + wide / 2, top + 31 + 19 * k, word, { anchor: "middle", size: 14 })).join("");
+        + words.map((word, k) => text(x + wide / 2, top + 31 + 19 * k, word, { anchor: "middle", size: 13 })).join("");
     }).join("");
   }
   function sectorBox(x, y, used) {
@@ -192,5 +198,5 @@ Lab.art = (look) => {
   }
   return { rect, text, squares, wires, registers, sectorBox, centre, picture, heightOf, spoken, active };
 };
-Object.assign(Lab.art, { safe, brief, fixed, several, laneList });
+Object.assign(Lab.art, { safe, brief, exactly, fixed, several, laneList });
 })();

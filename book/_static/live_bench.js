@@ -3,12 +3,13 @@
 "use strict";
 const Lab = globalThis.SoftmaxLab ??= {};
 if (Lab.bench) return;
-const { el, labelled } = Lab, { safe, brief, several } = Lab.art, { symbols, counts: derived, holds } = Lab.formulas;
+const { el, labelled } = Lab, { safe, brief, exactly, several } = Lab.art, { symbols, counts: derived, holds } = Lab.formulas;
 
 // Elements that run in the page itself, and in the background at most; seconds of a run in the background.
 const limits = Lab.limits = { here: 2 ** 14, most: 2 ** 20, seconds: 20 };
 const WINDOW = 256; // steps of a warp that are kept at once
 const NOTHING = "nothing: it works all the same", WRONG = "wrong numbers", TYPED = "typed or drawn";
+const short = (v) => Number.isFinite(v) ? `${Number(v.toPrecision(6))}`.replaceAll("-", "−") : brief(v);
 const count = (n) => n === undefined || Number.isNaN(n) ? "–" : Number.isInteger(n) ? Lab.grouped(n) : n.toFixed(2);
 
 // ---- running: small launches at once, larger ones in a worker made from the driver's own text, so from file:// too ----
@@ -233,8 +234,9 @@ Lab.bench = async (host, { unpacked, info, art }) => {
       Lab.last = did;
     } catch (error) {
       if (!rest()) return;
-      status.replaceChildren(el("p", { className: "lab-note" }, `${error.message}.`));
+      status.replaceChildren(el("p", { className: "lab-note" }, `${error.message.replace(/^./, (first) => first.toUpperCase())}.`));
       detail.replaceChildren();
+      pad.stale();
       host.dataset.state = "refused";
     } finally {
       clearInterval(ticking);
@@ -261,7 +263,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     if (k) {
       const v = did.verdict, spot = each ? `${Math.floor(v.at / wide)}, ${v.at % wide}` : v.at;
       said.push(right ? `${count(did.y.length)} ${did.y.length === 1 ? "result is" : "results are"} right; the largest error is ${v.worst.toFixed(2)} of what rounding may cost.`
-        : `Wrong: y[${spot}] is ${Number(v.got.toPrecision(6))} and must be ${Number(v.want[v.at].toPrecision(6))}.`);
+        : `Wrong: y[${spot}] is ${short(v.got)} and must be ${short(v.want[v.at])}.`);
     }
     if (unwritten) said.push(`${count(unwritten)} elements were never written.`);
     if (k && right && !unwritten && kinds.some((kind) => / race$/.test(kind))) said.push("In this page the threads happened to run in an order that gives right numbers; on a GPU nothing holds them to it.");
@@ -299,7 +301,7 @@ Lab.bench = async (host, { unpacked, info, art }) => {
   function results(did, k, each) {
     const { error, want, worst, at } = did.verdict, pick = el("input", { type: "number", min: 0, max: did.rows - 1, step: 1, value: each && worst > 1 ? Math.floor(at / did.cols) : 0 }), hold = el("div");
     const off = (i) => Number.isNaN(want[i]) && !error[i] ? "–" : Number.isFinite(error[i]) && error[i] < 1e4 ? error[i].toFixed(2) : "far more";
-    const line = (i) => [did.y[i].toPrecision(7), want[i].toPrecision(10), off(i)], most = Math.min(each ? did.cols : did.rows, 64);
+    const line = (i) => [exactly(did.y[i], 7), exactly(want[i], 10), off(i)], most = Math.min(each ? did.cols : did.rows, 64);
     const heads = ["y", "exact", "error, of what is allowed"], first = did.arrays[0];
     const fill = () => {
       const r = Math.min(Math.max(Math.trunc(Number(pick.value)) || 0, 0), did.rows - 1), from = r * did.cols;
@@ -342,7 +344,9 @@ Lab.bench = async (host, { unpacked, info, art }) => {
     try {
       const [[first], , n] = inputs();
       pad.show(familyOf(), first.subarray(0, n), null, null, n <= Lab.plot.most);
-    } catch { /* said when it is run */ }
+    } catch { // said when it is run
+      pad.stale();
+    }
   };
   const changed = () => (arrange(), guess.hidden ? run() : clear()); // who has to predict runs it by hand
   const inputFields = [scores, row, vector, rows, cols];

@@ -77,7 +77,7 @@ function typed(text) {
   const endless = (word) => /^[+-]?(inf|infinity|∞)$/i.test(word);
   const row = words.map((word) => endless(word) ? (word[0] === "-" ? -Infinity : Infinity) : /^nan$/i.test(word) ? NaN : Number(word));
   const wrong = row.findIndex((v, i) => Number.isNaN(v) && !/^nan$/i.test(words[i]));
-  if (wrong >= 0) throw new RangeError(`“${words[wrong]}” is no number; write numbers with spaces between, also inf, -inf or nan`);
+  if (wrong >= 0) throw new RangeError(`Not a number: “${words[wrong]}”; write numbers with spaces between, also inf, -inf or nan`);
   if (!row.length) throw new RangeError("type at least one number");
   const become = (value, written) => words.filter((word, i) => Math.abs(Math.fround(row[i])) === value && written(word));
   return Object.assign(row, { lost: become(Infinity, (word) => !endless(word)), sunk: become(0, (word) => /[1-9]/.test(word.split(/e/i)[0])) });
@@ -93,7 +93,7 @@ const SHOWN = 64, TOP = 18, TALL = 132, GAP = 38, LOW = 96, REACH = 4;
  * would make the browser lay out the page once more.
  */
 function plot(art, look, onDraw, room = 0) {
-  const { el } = Lab, { brief, safe } = Lab.art;
+  const { el } = Lab, { brief, exactly, safe } = Lab.art;
   const picture = el("div"), grip = el("div", { className: "lab-grip" }); // a finger scrolls the page everywhere but on the scores
   const pad = el("div", { className: "lab-pad", tabIndex: 0 }, picture, grip), hint = el("p", { className: "lab-hint" });
   pad.setAttribute("role", "slider");
@@ -122,7 +122,7 @@ function plot(art, look, onDraw, room = 0) {
     const scale = (LOW - 4) / (top - low), axis = base + low * scale, m = each ? n : Math.min(SHOWN, y?.length ?? n), space = each ? pitch : Math.min(88, (wide - 16) / m);
     const thick = Math.max(1, space * 0.7), middle = (i) => left + space * (i + 0.5), wordy = space >= 44, what = each ? "results y" : wide < 480 ? "y, for each row" : "results y, one for each row";
     out.push(art.text(left, base - LOW - 7, !y ? `${what}: after the run` : wide < 480 ? `${what}; lines: exact` : `${what}, and the exact answer as lines`, { size: 13, muted: true }));
-    out.push(art.text(wide - 8, base - LOW - 7, finite.length ? `highest: ${Math.max(...finite).toPrecision(3).replaceAll("-", "−")}` : "", { size: 13, muted: true, anchor: "end" }));
+    out.push(art.text(wide - 8, base - LOW - 7, finite.length ? `highest: ${exactly(Math.max(...finite), 3)}` : "", { size: 13, muted: true, anchor: "end" }));
     for (let i = 0; y && i < Math.min(m, y.length); i++) {
       const right = Object.is(y[i], want[i]) || Math.abs(y[i] - want[i]) <= 1e-3 * Math.max(top, -low), h = y[i] * scale;
       const tall = Math.max(Math.min(h, axis - base + LOW), axis - base);
@@ -130,7 +130,7 @@ function plot(art, look, onDraw, room = 0) {
       else if (right && !Number.isNaN(h)) out.push(art.rect(middle(i) - thick / 2, h < 0 ? axis : base - LOW, thick, Math.max(h < 0 ? base - axis : axis - base + LOW, 6), `url(#${id})`, look.line));
       else out.push(art.text(middle(i), base - 6, wordy ? brief(y[i]) : "×", { anchor: "middle", size: 13 }));
       if (Number.isFinite(want[i])) out.push(`<path d="M${middle(i) - space * 0.45} ${axis - want[i] * scale}h${space * 0.9}" stroke="currentColor" stroke-width="2"/>`);
-      if (wordy && Number.isFinite(h)) out.push(art.text(middle(i), base + 16, y[i].toPrecision(3), { anchor: "middle", size: 13 }));
+      if (wordy && (Number.isFinite(h) || right && !Number.isNaN(h))) out.push(art.text(middle(i), base + 16, exactly(y[i], 3), { anchor: "middle", size: 13 }));
     }
     out.push(`<path d="M${left} ${axis}h${space * m}" stroke="currentColor"/>`);
     const hatch = `<defs><pattern id="${id}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0V6" stroke="currentColor" stroke-width="1.5" opacity=".55"/></pattern></defs>`;
@@ -191,7 +191,14 @@ function plot(art, look, onDraw, room = 0) {
       [whole, x, y, want, open] = [row.length, Array.from(row.subarray ? row.subarray(0, SHOWN) : row.slice(0, SHOWN)), results?.subarray(0, SHOWN), exact?.subarray(0, SHOWN), canDraw];
       [words, each] = [given[family.name], family.extents.y.includes("cols")];
       at = Math.min(at, x.length - 1);
+      host.classList.remove("lab-stale");
       draw();
+    },
+    /** What stands in the picture is of an older input than the one that is refused: no results, and faint. */
+    stale() {
+      y = want = null;
+      host.classList.add("lab-stale");
+      if (x.length) draw();
     },
   };
 }

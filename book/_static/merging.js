@@ -52,10 +52,12 @@ const birth = (rounds) => lost(rounds.at(-1).pairs[0]) ? rounds.findIndex((each)
 // ---- Words; ** sets them bold ----
 const noun = (tree) => threadsOf(tree) === WARP ? "lane" : "thread", named = (who, tree) => laneList(who).replace("lane", noun(tree));
 const capital = (text) => text[0].toUpperCase() + text.slice(1), bold = (text) => safe(text).replace(/\*\*(.+?)\*\*/g, "<strong>$1</strong>"), bare = (text) => text.replaceAll("**", "");
+const numeral = (m) => m === LOWEST ? "−FLT_MAX" : fixed(m), pairOf = ([m, d]) => `m = ${numeral(m)} and L = ${fixed(d)}`;
 function verdict(rounds, tree) {
-  const [m, d] = rounds.at(-1).pairs[0], born = birth(rounds);
-  return born < 0 ? `**the row survives**, with m = ${fixed(m)} and L = ${fixed(d)}.`
-    : `**the row is lost**: NaN is born in step ${born + 1} of ${rounds.length}, in ${named(rounds[born].born, tree)}.`;
+  const [m, d] = rounds.at(-1).pairs[0], born = birth(rounds), where = born < 0 ? "" : `born in step ${born + 1} of ${rounds.length}, in ${named(rounds[born].born, tree)}`;
+  if (m <= LOWEST) return `**the row is masked whole: NaN, as the contract wants**, ${where ? `${where} already`
+    : `from ${pairOf([m, d])}: each result is ${m === LOWEST ? `exp(−∞ + FLT_MAX) / ${fixed(d)}, which is 0 / 0` : `exp(−∞ − (−∞)) / ${fixed(d)}`}`}.`;
+  return where ? `**the row is lost**: NaN is ${where}.` : `**the row survives**, with ${pairOf([m, d])}.`;
 }
 function does(rounds, at, tree, empty) {
   const { kind, stride: s, source } = rounds[at - 1], number = rounds.slice(0, at).filter((r) => r.kind === "merge").length;
@@ -73,7 +75,7 @@ function does(rounds, at, tree, empty) {
   return `Round ${number}${tree !== "warps" ? "" : source[WARP] === null ? " in warp 0" : " in each warp"}: lane l merges with lane l xor ${s}.`;
 }
 function words(rounds, at, tree, start) {
-  const empty = `(${start === LOWEST ? "−FLT_MAX" : fixed(start)}, 0)`;
+  const empty = `(${numeral(start)}, 0)`;
   if (!at) return `Every ${noun(tree)} starts from the empty pair ${empty}.`;
   const { pairs, matter, alike, born } = rounds[at - 1];
   let said = does(rounds, at, tree, empty);
@@ -85,7 +87,7 @@ function words(rounds, at, tree, start) {
   }
   const gone = matter.filter((t) => lost(pairs[t]));
   if (gone.length > born.length) said += ` NaN stays and spreads: it is in ${gone.length === matter.length && gone.length > 1 ? "all of " : ""}${named(gone, tree)} now.`;
-  if (at === rounds.length) said += lost(pairs[0]) ? " The row is lost." : ` The row has m = ${fixed(pairs[0][0])} and L = ${fixed(pairs[0][1])}.`;
+  if (at === rounds.length) said += pairs[0][0] <= LOWEST ? " The row is masked whole, and NaN is what it has to give." : lost(pairs[0]) ? " The row is lost." : ` The row has ${pairOf(pairs[0])}.`;
   return said;
 }
 
@@ -96,7 +98,7 @@ function looks(rounds, at, start) {
   return heldAt(rounds, at, start).map((pair, t) => !matter.has(t) ? "idle" : lost(pair) ? "lost" : pair[0] <= LOWEST ? "absent" : "live");
 }
 function body(rounds, at, start, art, { pitch, cell }) {
-  const mine = looks(rounds, at, start), count = mine.length, each = at ? rounds[at - 1] : null, born = each?.born ?? [], { brief } = Lab.art;
+  const mine = looks(rounds, at, start), count = mine.length, each = at ? rounds[at - 1] : null, born = each?.born ?? [], low = start === LOWEST ? "; low is −FLT_MAX" : "", { brief } = Lab.art;
   const lines = heldAt(rounds, at, start).slice(0, WARP).map((pair) => pair.map(brief));
   const label = (x, y, content, anchor = "start") => art.text(x, y, content, { anchor, size: 15, muted: true });
   const path = (data, width) => data && `<path d="${data}" fill="none" stroke="currentColor" stroke-width="${width}"/>`;
@@ -110,7 +112,7 @@ function body(rounds, at, start, art, { pitch, cell }) {
       out += art.squares(y, own) + marks(y, own, born.filter((t) => Math.floor(t / WARP) === warp).map((t) => t % WARP));
     }
     const y = 24 + 26 * (count / WARP) + 20;
-    return [y + 140, out + label(8, y, "warp 0: m and L of each lane") + art.registers(y + 8, lines, mine.slice(0, WARP))];
+    return [y + 140, out + label(8, y, `warp 0: m and L of each lane${low}`) + art.registers(y + 8, lines, mine.slice(0, WARP))];
   }
   const before = at ? looks(rounds, at - 1, start) : mine;
   out += art.squares(24, before) + marks(24, before, []);
@@ -118,9 +120,9 @@ function body(rounds, at, start, art, { pitch, cell }) {
     const source = each.source.map((s, t) => s === null ? null : each.kind === "enter" ? t : s), reads = range(count).filter((t) => source[t] !== null);
     out += art.wires(source, 46, 132, new Set(reads.filter((t) => ["live", "absent"].includes(mine[t]))), new Set(reads.filter((t) => mine[t] === "lost")));
   }
-  return [318, out + art.squares(134, mine) + marks(134, mine, born) + label(8, 178, "m and L of each lane") + art.registers(186, lines, mine)];
+  return [318, out + art.squares(134, mine) + marks(134, mine, born) + label(8, 178, `m and L of each lane${low}`) + art.registers(186, lines, mine)];
 }
-const heard = (rounds, at, start) => `${heldAt(rounds, at, start).slice(0, WARP).map(([m, d], t) => `lane ${t}: ${fixed(m)} and ${fixed(d)}`).join(", ")}.`;
+const heard = (rounds, at, start) => `${heldAt(rounds, at, start).slice(0, WARP).map(([m, d], t) => `lane ${t}: ${numeral(m)} and ${fixed(d)}`).join(", ")}.`;
 
 /** Columns in a text such as "0, 5-7"; a sentence where it is none. */
 function masked(text, most) {

@@ -83,7 +83,7 @@ function table(heads, rows, { texts = 1, hot = -1, note = "" } = {}) {
   const box = el("div", { className: "lab-scroll", tabIndex: 0 });
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", `Table: ${heads.join(", ")}`);
-  box.innerHTML = `<table class="lab-table"><thead><tr>${heads.map((h, i) => `<th scope="col"${kind(i)}>${unit(h)}</th>`).join("")}</tr></thead><tbody>${
+  box.innerHTML = `<table class="lab-table${heads.length > 5 ? " lab-many" : ""}"><thead><tr>${heads.map((h, i) => `<th scope="col"${kind(i)}>${unit(h)}</th>`).join("")}</tr></thead><tbody>${
     rows.map(([first, ...rest], k) => `<tr${k === hot ? ' class="lab-hot" aria-current="true"' : ""}><th scope="row">${first}</th>${
       rest.map((cell, i) => `<td${kind(i + 1)}>${cell}</td>`).join("")}</tr>`).join("")}</tbody></table>`;
   return el("div", {}, box, ...(note ? [el("p", { className: "lab-note" }, note)] : []));
