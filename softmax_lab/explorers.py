@@ -26,7 +26,7 @@ MOST = 2**20
 
 FLOORS = "time, if DRAM moved"
 BEST = "best copy"
-"""What times go by beside the data sheet: the rate of one large copy, whatever size is looked at."""
+"""What times go by beside the data sheet: the rate of one large copy, whatever the size."""
 NOTE = (
     "Where rises of a maximum enter, the counts are expected values on independent random scores."
 )
