@@ -350,8 +350,10 @@ def test_a_log_of_zero_is_drawn_as_the_infinity_that_it_is(page):
     assert hatched.count() == 4  # two scores, two results
     drawn = page.locator(".lab-plot svg text").all_text_contents()
     assert drawn.count("−∞") == 4  # each of them says what it is
-    page.get_by_text("Results, beside the exact answer").click()
-    table = page.locator("details[data-part=y] td").all_inner_texts()
+    page.locator("details[data-part=y]").evaluate("part => part.open = true")
+    cells = page.locator("details[data-part=y] td")
+    cells.first.wait_for()
+    table = cells.all_inner_texts()
     assert table.count("−∞") == 6 and not [each for each in table if "Inf" in each or "-" in each]
 
 
@@ -494,7 +496,7 @@ def test_a_long_run_is_stopped(page, way):
     assert settle(page) == "refused"
     if way == "button":
         assert page.evaluate("document.activeElement.textContent") == "Run"
-    assert ("stopped after 0.2 s" if way == "clock" else "stopped.") in said(page)
+    assert ("Stopped after 0.2 s" if way == "clock" else "Stopped.") in said(page)
     page.evaluate("SoftmaxLab.limits.seconds = 20")
     give(page, "Rows", 32)
     until(page, "SoftmaxLab.last.rows === 32")
