@@ -98,7 +98,11 @@ def two_places(readings: Readings | None) -> Table | Sentence:
         rows.append((place, number(vectors), *map(number, cells)))
     sizes = (f"{scaled(float(one.bytes_once), 'B')} [µs]" for one in found[VECTORS[0], "L2"])
     heads = "buffers in", "vectors a thread", *sizes, r"\(t_0\) [µs]", r"\(b\) [TB/s]"
-    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=overhead.where(readings))
+    note = (
+        r"\(b\) is the slope between these sizes, and no rate that a whole copy reached. "
+        + overhead.where(readings)
+    )
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), note=note)
 
 
 def what_a_cache_saves(readings: Readings | None) -> Sentence:

@@ -44,7 +44,7 @@ class Table:
     """A table with units in its heads, numbers to the right; cells know the marks of `Sentence`.
 
     `numeric` columns are set flush right; `total` sets the last row apart; `note` stands below.
-    `groups` are headings inside the table, each with the index (1 or more) of the row below it.
+    `groups` are headings inside the table, each with the index of the row below it.
     """
 
     heads: tuple[str, ...]
@@ -72,7 +72,7 @@ class Table:
         for k, row in enumerate(self.rows):
             if k in headings:
                 head = f'<th scope="rowgroup" colspan="{len(self.heads)}">{html(headings[k])}</th>'
-                body.append(f'</tbody><tbody><tr class="group">{head}</tr>')
+                body.append("</tbody><tbody>" * (k > 0) + f'<tr class="group">{head}</tr>')
             cells = "".join(
                 f"<td{self._class(i)}>{html(cell)}</td>" for i, cell in enumerate(row) if i
             )

@@ -9,14 +9,14 @@ import numpy as np
 from softmax_lab import reference
 from softmax_lab.facts import WARP
 from softmax_lab.prose import Sentence, Table, say
-from softmax_lab.published import DATA, Again
+from softmax_lab.published import DATA, KERNEL, LAUNCHES, Again
 from softmax_lab.recordrows import Rerun
 from softmax_lab.runs import about, shape
 from softmax_lab.units import MISSING, number, percent, times
 
 BELOW = 2.0**-102
-"""Numerators below this may leave a subnormal remainder, 24 binary digits further down: there the
-compiler's code calls a subroutine (`FCHK`, `CALL` in the machine code of NVRTC 13.0, sm_90)."""
+"""Numerators from which the last digits of a remainder, 24 binary ones further down, may be lost:
+below, the compiler's code calls a subroutine (`FCHK` and `CALL`, NVRTC 13.0, sm_90)."""
 
 RANDOM = next(iter(DATA))
 
@@ -31,26 +31,29 @@ def steps(x: np.ndarray) -> np.ndarray:
     return np.pad(low, ((0, 0), (0, short))).reshape(len(x), -1, WARP).any(axis=2).mean(axis=1)
 
 
-def by_data(again: Again | None, rows: int, cols: int) -> Table | Sentence:
-    """Times of one shape on other scores, and how many steps of a warp divide something tiny, a
+def by_data(again: Again | None, *shapes: tuple[int, int]) -> Table | Sentence:
+    """Times of some shapes on other scores, and how many steps of a warp divide something tiny, a
     kind of scores a row."""
-    runs = _known(again, rows, cols)
-    if not runs:
-        return say(f"Times on other scores: {MISSING}.")
-    usual, cells = runs[RANDOM], []
-    for kind, run in runs.items():
-        tiny = steps(reference.inputs(kind, rows, cols))
-        cells.append(
-            (
-                DATA[kind],
-                percent(float(tiny.mean())),
-                number(int((tiny > 0.5).sum())),
-                number(1e6 * run.graph_s),
-                times(run.graph_s / usual.graph_s),
-                number(1e6 * run.cold_s),
-                times(run.cold_s / usual.cold_s),
+    cells, headings = [], []
+    for rows, cols in shapes:
+        runs = _known(again, rows, cols)
+        if runs:
+            headings.append((len(cells), shape(rows, cols)))
+        for kind, run in runs.items():
+            usual, tiny = runs[RANDOM], steps(reference.inputs(kind, rows, cols))
+            cells.append(
+                (
+                    DATA[kind],
+                    percent(float(tiny.mean())),
+                    number(int((tiny > 0.5).sum())),
+                    number(1e6 * run.graph_s),
+                    times(run.graph_s / usual.graph_s),
+                    number(1e6 * run.cold_s),
+                    times(run.cold_s / usual.cold_s),
+                )
             )
-        )
+    if not cells:
+        return say(f"Times on other scores: {MISSING}.")
     heads = (
         "scores of a row",
         "steps with tiny powers",
@@ -61,16 +64,15 @@ def by_data(again: Again | None, rows: int, cols: int) -> Table | Sentence:
         "over random",
     )
     note = say(
-        "`{kernel}` on {shape}. Tiny: below {below} in one lane at least, as the scores have it. "
-        "Full: in most of their steps. Warm: one pair of matrices, {n} launches in a graph. "
-        "{about}.",
+        "`{kernel}`. Tiny: below {below} in one lane at least, as the scores have it. Full: in "
+        "most of their steps. Warm: one pair of matrices, {n} launches in a graph. {about}.",
         below=rf"\(2^{{{math.frexp(BELOW)[1] - 1}}}\)",
-        kernel=usual.kernel,
-        shape=shape(rows, cols),
-        n=usual.launches,
+        kernel=KERNEL,
+        n=LAUNCHES,
         about=", ".join(about(again.gpu, again.provenance)),
     )
-    return Table(heads, tuple(cells), frozenset(range(1, len(heads))), note=note.words)
+    numeric = frozenset(range(1, len(heads)))
+    return Table(heads, tuple(cells), numeric, note=note.words, groups=tuple(headings))
 
 
 def cost(again: Again | None, *shapes: tuple[int, int]) -> Sentence:
@@ -88,8 +90,8 @@ def cost(again: Again | None, *shapes: tuple[int, int]) -> Sentence:
     (least, _), (most, _) = min(plain), max(plain)
     slowest, where = max(tiny)
     return say(
-        "Warm, scores without a tiny power take {least:×} to {most:×} the time of random ones; "
-        "with them it goes up to **{slowest:×}** ({where}).",
+        "Warm, the other scores without a tiny power take {least:×} to {most:×} the time of random "
+        "ones; with them it goes up to **{slowest:×}** ({where}).",
         least=least,
         most=most,
         slowest=slowest,

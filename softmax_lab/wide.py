@@ -43,6 +43,8 @@ def crowd(runs: Sequence[Measured | None], *, theirs: bool = False) -> Table | S
     heads = ("shape", "blocks", "multiprocessors with one", "of all")
     heads += ("useful [GB/s]", "for each with one [GB/s]")
     note = str(provenance(*known)) if known else f"On another GPU: {MISSING}."
+    if theirs:
+        note = f"{source()}: {published.about()['protocol']}. {note}"
     numeric = frozenset(range(1, len(heads)))
     return Table(heads, tuple(rows), numeric, note=note, groups=tuple(headings))
 

@@ -105,7 +105,7 @@ def test_a_rate_beyond_dram_is_named_as_the_caches():
     assert "The first rate is more than the data sheet" in fast
     slow = str(overhead.rotation(readings(warm=5e-6)))
     assert "nothing looks wrong" in slow
-    assert "rate of L2 and the second that of DRAM" in fast and "and yet it is the rate" in slow
+    assert "out of L2 and the second, of the same" in fast and "and yet it comes" in slow
 
 
 def test_charts_name_machine_and_date_and_speak_their_points():

@@ -89,6 +89,12 @@ def test_a_heading_inside_a_table_stands_above_its_row():
     assert "| **as `x`** |  |  |\n| all |" in grouped._repr_markdown_()
 
 
+def test_a_heading_above_the_first_row_leaves_no_empty_part():
+    grouped = replace(table(), total=False, groups=((0, "first"), (1, "second")))
+    parts = ET.fromstring(f"<div>{grouped._repr_html_()}</div>").findall(".//tbody")
+    assert [len(part.findall("tr")) for part in parts] == [2, 2]
+
+
 def test_a_ragged_table_is_refused():
     with pytest.raises(ValueError, match="2 cells"):
         Table(("a", "b"), (("1", "2"), ("1",)))
