@@ -169,7 +169,8 @@ def rotation(readings: Readings | None) -> Sentence:
     return say(
         "The same copy of {rows} × {cols}, on one pair of buffers again and again: {warm:s}, "
         "{fast:B/s} of useful bytes. On {pairs} pairs in turn, {all:B} together: {cold:s}, "
-        f"{{slow:B/s}}. {verdict} **comes out of L2** and the second, of the same copy, out of DRAM.",
+        f"{{slow:B/s}}. {verdict} **comes out of L2** and the second, of the same copy, out of "
+        "DRAM.",
         rows=warm.rows,
         cols=warm.cols,
         warm=warm.each,
