@@ -23,7 +23,7 @@ PAGES := _build/html
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help book test check lab live bench profile doctor clean venv compiler npm
+.PHONY: help book test lint check lab live bench profile doctor clean venv compiler npm
 
 help: ## list these targets
 	@echo "Softmax Lab"
@@ -37,12 +37,14 @@ book: compiler npm ## build the pages into _build/html; any warning is an error
 	@test -s $(PAGES)/index.html || { echo "make: Jupyter Book reported success but wrote no $(PAGES)/index.html" >&2; exit 1; }
 	@echo "The book is built. Open file://$(CURDIR)/$(PAGES)/index.html"
 
-test: book ## build the book, then run every test and every notebook
+test: lint book ## lint, build the book, then run every test and every notebook
 	@SOFTMAX_LAB_HTML=$(PAGES) $(RUN) -m pytest -n $(WORKERS) --dist worksteal --nbmake tests book $(ARGS)
 
-check: compiler ## lint, formatting and the fast tests, in less than a minute
+lint: venv ## lint and formatting alone
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
+
+check: lint compiler ## lint, formatting and the fast tests, in less than a minute
 	@$(RUN) -m pytest -q -n $(WORKERS) -m "not slow and not browser and not gpu" $(ARGS)
 
 lab: compiler ## open the chapters in JupyterLab (installed into .venv the first time)
