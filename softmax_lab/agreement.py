@@ -150,8 +150,8 @@ def read(now: Readings) -> tuple[Comparison, ...]:
         return ()
     found = []
     for one in now.series:
-        at = {"rows": one.rows, "cols": one.cols, "pairs": one.pairs, "launches": one.launches}
-        at["vectors"] = one.vectors
+        named = ("rows", "cols", "pairs", "launches", "vectors")
+        at = {name: getattr(one, name) for name in named}
         if (old := then.one(one.kernel, one.clock, **at)) is None:
             continue
         nothing = then.one(EMPTY, one.clock, rows=SMALL[0], cols=SMALL[1], pairs=1, launches=1)

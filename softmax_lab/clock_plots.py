@@ -12,8 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 
 from softmax_lab import floors, overhead
 from softmax_lab.canvas import FONT, GRID, INK, LEVEL_INK, canvas, inline
-from softmax_lab.facts import GPUS
-from softmax_lab.plots import REFERENCE_GPU
+from softmax_lab.plots import data_sheet
 from softmax_lab.prose import Sentence, say
 from softmax_lab.records import Measured
 from softmax_lab.roofline import rate
@@ -57,7 +56,7 @@ def rotation(readings: Readings | None) -> Svg | Sentence:
     found = overhead.working_sets(readings) if readings else []
     if not found:
         return say("One copy over more and more buffers: not measured yet.")
-    gpu = GPUS.get(readings.gpu, GPUS[REFERENCE_GPU])
+    gpu = data_sheet(readings.gpu)
     sizes, rates = ([each[k] for each in found] for k in (1, 2))
     figure, axes = canvas(380, left=112)
     axes.set(xscale="log", xlim=(sizes[0] / 1.3, sizes[-1] * 1.3))

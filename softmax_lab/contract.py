@@ -95,6 +95,13 @@ _LAYOUTS = (
         made(lambda: np.array(RISING, ">f4")),
         kernel=TypeError,
     ),
+    thirds(
+        "x on another GPU",
+        "on GPU 1, while GPU 0 is current",
+        "computed on GPU 1, and left there",
+        on(RISING),
+        scope="gpu",
+    ),
 )
 
 _SHAPES = (
@@ -179,13 +186,6 @@ _OUTS = (
         "ValueError, for one element would have two values",
         kernel=ValueError,
     ),
-    thirds(
-        "x on another GPU",
-        "on GPU 1, while GPU 0 is current",
-        "computed on GPU 1, and left there",
-        on(RISING),
-        scope="gpu",
-    ),
     refused(
         "out in another memory",
         "on a GPU, x on the host or another GPU",
@@ -223,7 +223,7 @@ def stated_for_kernels(function):
     said = (
         (clause, clause.of_a_kernel)
         for clause in CLAUSES.values()
-        if clause.kernel is not None and (takes_out or not clause.name.startswith("out"))
+        if clause.kernel is not None and (takes_out or clause not in _OUTS)
     )
     return _with(function, "The contract, for kernels of softmax and log-softmax:", said)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from softmax_lab import overhead, roofline
-from softmax_lab.facts import GPUS, Gpu
+from softmax_lab.facts import Gpu
 from softmax_lab.ledger import Ledger
-from softmax_lab.plots import REFERENCE_GPU
+from softmax_lab.plots import data_sheet
 from softmax_lab.prose import Sentence, Table, say
 from softmax_lab.records import Measured
 from softmax_lab.registry import COPY
@@ -27,7 +27,7 @@ def once(run: Measured) -> int:
 
 def sheet_of(run: Measured | None) -> Gpu:
     """The data sheet of a run's GPU, or of the reference."""
-    return GPUS.get(run.gpu if run else REFERENCE_GPU, GPUS[REFERENCE_GPU])
+    return data_sheet(run and run.gpu)
 
 
 def copies(runs: Sequence[Measured | None]) -> list[Measured]:

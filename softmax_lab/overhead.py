@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softmax_lab.facts import GPUS
-from softmax_lab.plots import REFERENCE_GPU
+from softmax_lab.plots import data_sheet
 from softmax_lab.prose import Sentence, Table, names, say
 from softmax_lab.roofline import rate
 from softmax_lab.runs import about, shape
@@ -214,12 +213,12 @@ def _single(
 
 def _sheet(readings: Readings) -> float:
     """Data-sheet bandwidth of DRAM [B/s], of the readings' GPU or the reference."""
-    return GPUS.get(readings.gpu, GPUS[REFERENCE_GPU]).dram_bytes_per_s
+    return data_sheet(readings.gpu).dram_bytes_per_s
 
 
 def _places(readings: Readings, series: Sequence[Series]) -> str:
     """Where copies find their data, a shape each: on so few pairs of buffers L2 may hold them."""
-    room = GPUS.get(readings.gpu, GPUS[REFERENCE_GPU]).l2_bytes
+    room = data_sheet(readings.gpu).l2_bytes
     found = [
         f"of {shape(one.rows, one.cols)} in {'L2' if one.pairs * one.bytes_once < room else 'DRAM'}"
         for one in series

@@ -16,7 +16,7 @@ from softmax_lab.counters import (
 from softmax_lab.facts import GPUS, ITEMSIZE, WARP
 from softmax_lab.ledger import Ledger
 from softmax_lab.machine import INSTRUCTIONS
-from softmax_lab.plots import REFERENCE_GPU
+from softmax_lab.plots import data_sheet
 from softmax_lab.prose import Sentence, Table, say
 from softmax_lab.records import Measured
 from softmax_lab.registry import COPY
@@ -29,7 +29,7 @@ def room(book: Ledger) -> Sentence:
     """How many warps of a kernel a multiprocessor has room for, and how many the launch has."""
     if book.compiled is None:
         return say(f"Room for warps: {book.not_compiled or MISSING}.")
-    gpu = GPUS[book.measured.gpu if book.measured and book.measured.gpu in GPUS else REFERENCE_GPU]
+    gpu = data_sheet(book.measured and book.measured.gpu)
     kernel, made = book.kernel, book.compiled
     most = occupancy(gpu.compute_capability, kernel.block, made.registers, made.shared_bytes)
     blocks, _ = kernel.geometry(book.rows)

@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter
 
 from softmax_lab import roofline as model
 from softmax_lab.canvas import FONT, INK, LEVEL_INK, WASTE, canvas, inline
-from softmax_lab.facts import GPUS, L1_BYTES_A_CLOCK
+from softmax_lab.facts import GPUS, L1_BYTES_A_CLOCK, Gpu
 from softmax_lab.ledger import Ledger
 from softmax_lab.records import COPY
 from softmax_lab.roof_chart import Roof, roofline
@@ -20,6 +20,11 @@ from softmax_lab.units import MISSING, number, scaled
 
 REFERENCE_GPU = "nvidia-h200"
 """Whose data sheet a chart shows while no run is recorded."""
+
+
+def data_sheet(slug: str | None) -> Gpu:
+    """The data sheet of a GPU, or of the reference where it is not known."""
+    return GPUS.get(slug, GPUS[REFERENCE_GPU])
 
 
 @dataclass(frozen=True)

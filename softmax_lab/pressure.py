@@ -24,7 +24,6 @@ EACH = 12
 TOO_MUCH = 1 << 20
 """Dynamic shared memory that no GPU has for one block [B]."""
 
-COUNTED = ("launches", "refusals", "failures")
 PROTOCOL = (
     "inputs that no other launch has, outputs poisoned or allocated by the launch, every element "
     "compared with float64; streams: 16 non-blocking ones in turn; threads: 8, each with a stream, "
@@ -53,9 +52,8 @@ def run(
         go(under_way)
         for kernel, t in under_way.tallies.items():
             about = name, kernel, fingerprint(kernel, dtype), dtype, *t.largest
-            rows.append(Pressed(*about, trial, *(getattr(t, what) for what in COUNTED)))
-        mine = rows[-len(chosen) :]
-        sums = [sum(getattr(row, what) for row in mine) for what in COUNTED]
+            rows.append(Pressed(*about, trial, t.launches, t.refusals, t.failures))
+        sums = map(sum, zip(*(row.counted for row in rows[-len(chosen) :]), strict=True))
         say("{}: {} launches, {} refusals, {} wrong".format(trial, *sums))
     about = provenance.collect(device.id, PROTOCOL)
     session = Session(facts.slug(about["GPU"]), tuple(rows), {name: about})

@@ -13,6 +13,7 @@ from softmax_lab.reference import (
     UNIT,
     Verdict,
     judged,
+    known,
 )
 from softmax_lab.reference import (
     INPUTS as MATRICES,
@@ -94,7 +95,6 @@ BIASED = ("constant",)
 def inputs(kind: str, rows: int, cols: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """The named input as float32, the same for the same seed. Raises ValueError for an unknown
     name."""
-    if kind not in INPUTS:
-        raise ValueError(f"no input {kind!r}; there are {', '.join(INPUTS)}")
+    known(kind, INPUTS)
     A, x = INPUTS[kind](rows, cols, np.random.default_rng(seed))
     return A.astype(np.float32), x.astype(np.float32)

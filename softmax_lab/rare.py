@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def by_data(again: Again | None, *shapes: tuple[int, int]) -> Table | Sentence:
         if runs:
             headings.append((len(cells), shape(rows, cols)))
         for kind, run in runs.items():
-            usual, tiny = runs[RANDOM], steps(reference.inputs(kind, rows, cols))
+            usual, tiny = runs[RANDOM], _steps(kind, rows, cols)
             cells.append(
                 (
                     DATA[kind],
@@ -81,7 +82,7 @@ def cost(again: Again | None, *shapes: tuple[int, int]) -> Sentence:
     for rows, cols in shapes:
         runs = _known(again, rows, cols)
         for kind, run in runs.items():
-            met = steps(reference.inputs(kind, rows, cols)).mean() > 0
+            met = _steps(kind, rows, cols).mean() > 0
             ratio = run.graph_s / runs[RANDOM].graph_s
             if kind != RANDOM:
                 (tiny if met else plain).append((ratio, f"{DATA[kind]} at {shape(rows, cols)}"))
@@ -97,6 +98,12 @@ def cost(again: Again | None, *shapes: tuple[int, int]) -> Sentence:
         slowest=slowest,
         where=where,
     )
+
+
+@cache
+def _steps(kind: str, rows: int, cols: int) -> np.ndarray:
+    """`steps` of the scores that were timed."""
+    return steps(reference.inputs(kind, rows, cols))
 
 
 def _known(again: Again | None, rows: int, cols: int) -> dict[str, Rerun]:

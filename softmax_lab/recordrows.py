@@ -157,6 +157,11 @@ class Pressed(Launched):
     failures: int
 
     @property
+    def counted(self) -> tuple[int, int, int]:
+        """(launches, refusals, failures)."""
+        return self.launches, self.refusals, self.failures
+
+    @property
     def key(self) -> tuple:
         """What a newer row replaces."""
         return self.kernel, self.dtype, self.trial

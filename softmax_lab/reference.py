@@ -3,7 +3,7 @@ fail."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -251,10 +251,15 @@ grows with its length and not with the root of it: few distinct values, or a max
 every step and makes the online recurrence multiply by one more rounded factor."""
 
 
+def known(name: str, kinds: Iterable[str]) -> None:
+    """Raise ValueError, naming the kinds of inputs there are, unless `name` is one of them."""
+    if name not in (kinds := list(kinds)):
+        raise ValueError(f"no input {name!r}; there are {', '.join(kinds)}")
+
+
 def inputs(name: str, rows: int, cols: int, seed: int = 0) -> np.ndarray:
     """The named input as float32 (rows, cols), the same for the same seed. Raises ValueError for an
     unknown name."""
-    if name not in INPUTS:
-        raise ValueError(f"no input {name!r}; there are {', '.join(INPUTS)}")
+    known(name, INPUTS)
     with np.errstate(over="ignore"):
         return INPUTS[name](rows, cols, np.random.default_rng(seed)).astype(np.float32)

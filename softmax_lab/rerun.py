@@ -36,8 +36,8 @@ def run(
     """
     at = list(shapes() if at is None else at)
     data = list(data)
-    if unknown := [kind for kind in data if kind not in reference.INPUTS]:
-        raise ValueError(f"no input {unknown[0]!r}; there are {', '.join(reference.INPUTS)}")
+    for kind in data:
+        reference.known(kind, reference.INPUTS)
     device, (chosen,), dtype = gpu.ready([kernel], "float32", at)
     name, clocks, rows = records.run_id(), [], []
     for shape in at:

@@ -7,7 +7,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -80,7 +80,6 @@ class Tally:
     failures: int = 0
     worst: float = 0.0
     largest: tuple[int, int] = (0, 0)
-    said: list[str] = field(default_factory=list)
 
 
 def plan(

@@ -73,10 +73,11 @@ def compare(kernel: Kernel, x, *rest, data: str = "normal") -> None:
     """Hold the first, middle and last rows against the oracle. Raises RuntimeError."""
     *vectors, y = rest
     shared = [each.get() for each in vectors]
-    how = {"dtype": str(x.dtype)}
-    how["terms"] = kernel.family.roundings(data, x.shape[1], kernel.threads_per_row)
+    family, dtype = kernel.family, str(x.dtype)
+    terms = family.roundings(data, x.shape[1], kernel.threads_per_row)
     for piece in _pieces(x):
-        verdict = kernel.family.compare(y[piece].get(), x[piece].get(), *shared, **how)
+        given = x[piece].get(), *shared
+        verdict = family.compare(y[piece].get(), *given, dtype=dtype, terms=terms)
         if not verdict.ok:
             where = f"rows from {piece.start} of {_shape(x)}"
             raise RuntimeError(f"{kernel.name} is wrong, {where}: {verdict.message}")

@@ -102,20 +102,18 @@ def under_pressure(gpu: str | None = None) -> Several | Sentence:
     cells, wrong = [], []
     for trial, words in TRIALS.items():
         mine = [row for row in rows if row.trial == trial]
-        failed = sum(row.failures for row in mine)
         wrong += [f"`{row.kernel}` ({words})" for row in mine if row.failures]
-        sums = (sum(row.launches for row in mine), sum(row.refusals for row in mine), failed)
-        cells.append((words, *map(number, sums)))
-    first = rows[-1]
+        cells.append((words, *map(number, _sums(mine))))
+    launches, refusals, failures = _sums(rows)
     return Several(
         (
             say(
                 "{launches} launches of {kernels} kernels, and {refusals} calls that failed as "
                 "they had to: {failures}.",
-                launches=sum(row.launches for row in rows),
+                launches=launches,
                 kernels=len({row.kernel for row in rows}),
-                refusals=sum(row.refusals for row in rows),
-                failures=_none(sum(r.failures for r in rows), "nothing was wrong", "were wrong"),
+                refusals=refusals,
+                failures=_none(failures, "nothing was wrong", "were wrong"),
             ),
             Table(
                 ("trial", "launches", "failed as they had to", "wrong"),
@@ -124,9 +122,14 @@ def under_pressure(gpu: str | None = None) -> Several | Sentence:
             ),
             *([say("Wrong: {which}.", which=names(wrong))] if wrong else []),
             *_never_drawn({row.kernel for row in rows}),
-            _source(slug, table.runs[first.run]),
+            _source(slug, table.runs[rows[-1].run]),
         )
     )
+
+
+def _sums(rows: Sequence[Pressed]) -> tuple[int, ...]:
+    """Launches, refusals and failures of all rows together."""
+    return tuple(map(sum, zip((0, 0, 0), *(row.counted for row in rows), strict=True)))
 
 
 def _never_drawn(drawn: Container[str]) -> list[Sentence]:

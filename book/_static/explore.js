@@ -106,8 +106,8 @@ kinds.costs = (data) => {
     const where = `${code(kernel.name)} on ${shape(rows.value, cols.value)} ${type.name}`;
     // Only a data sheet is a bound. A copy writes as much as it reads: what reads more may be faster.
     const bound = (i) => {
-      const { label, measured } = data.roofs[i], least = `<strong>${scaled(floor.times[i], "s")}</strong>`;
-      return measured ? `at the rate of the ${safe(label)} it would take ${least}` : `No ${safe(data.does)} of this size that reads from DRAM and writes there is faster than ${least} (${safe(label)})`;
+      const { label, measured } = data.roofs[i], took = `<strong>${scaled(floor.times[i], "s")}</strong>`;
+      return measured ? `at the rate of the ${safe(label)} it would take ${took}` : `No ${safe(data.does)} of this size that reads from DRAM and writes there is faster than ${took} (${safe(label)})`;
     };
     const words = `${where}: ${tally(did.flops)} FLOPs${did.exp ? ` and ${tally(did.exp)} exponentials` : ""}; the lanes ask for ${scaled(did.bytes, "B")}, <strong>${number(did.intensity)} FLOP/B</strong>. ${[...data.roofs.keys()].map(bound).join("; ")}. What starting a launch takes is not counted.`;
     const run = seconds === null ? "No run is recorded for this choice." : `The recorded run took ${scaled(seconds, "s")}, ${times(seconds / floor.times.at(-1))} the time at the rate of the ${safe(data.roofs.at(-1).label)}.`;
